@@ -1,0 +1,1 @@
+"""Models, states, the gate, grafts and the use cases. torch lives here; gradio must not."""

@@ -1,0 +1,1 @@
+"""Experiments: each reads data, runs the engine, writes a JSON report."""

@@ -1,0 +1,1 @@
+"""The Gradio page: it shows what the engine says and passes on what people decide."""
