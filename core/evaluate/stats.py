@@ -12,9 +12,7 @@ from statistics import NormalDist
 
 _EPSILON = 1e-15
 _TINY = 1e-300
-_BISECTIONS = (
-    200  # more halvings than a double has bits: it stops by itself when the midpoint no longer moves
-)
+_BISECTIONS = 200  # more halvings than a double has bits: it stops by itself when the midpoint no longer moves
 
 
 @dataclass(frozen=True)
