@@ -6,11 +6,21 @@ mean (core/state.py).
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from library.digest import canonical_json, digest_json
+from library.errors import FormatError
 
 SCHEMA_VERSION = 1
+
+# version -> the function that turns a manifest of that version into one of the next; the first version has none.
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+MIGRATIONS: Mapping[int, Migration] = {}
+_INTEGER_DIGITS = 20  # the digits of 2**64 - 1
 
 DigestText = Annotated[str, StringConstraints(pattern=r"^blake3:[0-9a-f]{64}$")]
 Ids = tuple[Annotated[int, Field(ge=0)], ...]
@@ -158,3 +168,103 @@ class Manifest(Frozen):
         if self.certificate and len(self.certificate.answer_ids) != len(self.certificate.step_digests):
             return "the certificate has not one digest a step"
         return None
+
+    def check_layers(self) -> str | None:
+        """Why the layers and the tensors disagree, or None: each tensor belongs to exactly one role of one layer.
+
+        A tensor that no layer names would never be restored; one named twice would be shared by two layers, and
+        growing the one would change the other.
+        """
+        indices = [layer.index for layer in self.layers]
+        if indices != sorted(set(indices)):
+            return "layer indices are not strictly increasing"
+        named = [name for layer in self.layers for name in layer.tensors.values()]
+        if len(named) != len(set(named)):
+            return "two layer roles name the same tensor"
+        if set(named) != set(self.tensors):
+            odd = sorted(set(named) ^ set(self.tensors))
+            return f"tensors and layers do not match: {odd[0]!r} has no counterpart"
+        return None
+
+    def check_fingerprints(self) -> str | None:
+        """Which fingerprint does not commit to its own fields, or None."""
+        for name, print_ in (("identity", self.identity), ("environment", self.environment)):
+            if str(digest_json(print_.fields)) != print_.digest:
+                return f"the {name} digest is not that of its fields"
+        return None
+
+    def check(self) -> str | None:
+        """The first of all inner contradictions, or None."""
+        return self.check_lengths() or self.check_layers() or self.check_fingerprints()
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The canonical JSON of a manifest of the current version. Raises `FormatError` when it contradicts itself."""
+    if manifest.schema_version != SCHEMA_VERSION:
+        raise FormatError(f"this program writes schema version {SCHEMA_VERSION}, not {manifest.schema_version}")
+    try:
+        encoded = canonical_json(manifest.model_dump(mode="json"))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"the manifest has no canonical JSON: {error}") from error
+    _refuse(manifest.check())
+    return encoded
+
+
+def parse_manifest(raw: bytes) -> Manifest:
+    """The manifest in its one encoding, brought up to the current schema version.
+
+    Raises `FormatError` for anything that does not re-encode to the same bytes (duplicate keys, spaces, floats,
+    another key order, unknown or missing fields), for inner contradictions and for a newer schema version.
+    """
+    value = strict_json(raw)
+    if not isinstance(value, dict):
+        raise FormatError("the manifest is not a JSON object")
+    version = value.get("schema_version")
+    if type(version) is not int or version < 1:
+        raise FormatError(f"not a schema version: {str(version)[:40]}")
+    if version > SCHEMA_VERSION:
+        raise FormatError(
+            f"schema version {version} is newer than {SCHEMA_VERSION}; open it with the version that made it"
+        )
+    for step in range(version, SCHEMA_VERSION):
+        value = {**MIGRATIONS[step](value), "schema_version": step + 1}
+    try:
+        manifest = Manifest.model_validate_json(raw if version == SCHEMA_VERSION else canonical_json(value))
+        # An omitted field that has a default, or a number written another way, shows only here.
+        same = version != SCHEMA_VERSION or canonical_json(manifest.model_dump(mode="json")) == raw
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise FormatError(f"manifest field {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"the manifest cannot be read: {error}") from error
+    if not same:
+        raise FormatError("the manifest is not in its canonical form")
+    _refuse(manifest.check())
+    return manifest
+
+
+def strict_json(raw: bytes) -> Any:
+    """The value of canonical JSON bytes; `FormatError` for every other spelling, and for integers beyond 64 bits."""
+    try:
+        value = json.loads(raw.decode("utf-8"), parse_int=_integer, parse_float=_no_float, parse_constant=_no_float)
+        same = canonical_json(value) == raw
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"not canonical JSON: {str(error)[:200]}") from error
+    if not same:
+        raise FormatError("not canonical JSON: it re-encodes to other bytes")
+    return value
+
+
+def _refuse(problem: str | None) -> None:
+    if problem:
+        raise FormatError(f"the manifest contradicts itself: {problem}")
+
+
+def _integer(text: str) -> int:
+    if len(text) > _INTEGER_DIGITS or not -(1 << 63) <= (value := int(text)) < 1 << 64:
+        raise FormatError(f"an integer beyond 64 bits: {text[:24]}")
+    return value
+
+
+def _no_float(text: str) -> float:
+    raise FormatError(f"a number that is not an integer: {text[:40]}")
