@@ -1,0 +1,19 @@
+"""The gate: same problem, same family, or neither, with reasons. No model, no torch, no files but its tables."""
+
+from __future__ import annotations
+
+from core.gate.canonical import CANONICAL_VERSION, canonical, canonical_key
+from core.gate.judge import judge
+from core.gate.verdict import Edit, Judgement, Policy, Reason, Verdict
+
+__all__ = [
+    "CANONICAL_VERSION",
+    "Edit",
+    "Judgement",
+    "Policy",
+    "Reason",
+    "Verdict",
+    "canonical",
+    "canonical_key",
+    "judge",
+]

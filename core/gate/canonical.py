@@ -1,0 +1,39 @@
+"""The canonical form: two texts that print as the same problem have the same one. Decides nothing.
+
+What cannot be read as LaTeX, or is too long, keeps its own characters behind a mark, so it equals only itself.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+from core.gate.latex import LatexError, read
+from core.gate.tokens import Token
+from library.digest import digest_bytes
+
+CANONICAL_VERSION: int = 1
+MAX_LENGTH = 20_000
+_RAW = "\x00raw\x00"
+
+
+def canonical(text: str) -> str:
+    """The canonical form of a problem's text: its tokens with one space between. Never raises; pure."""
+    try:
+        return " ".join(token.text for token in tokens_of(text))
+    except LatexError:
+        return _RAW + unicodedata.normalize("NFC", text)
+
+
+def canonical_key(text: str) -> str:
+    """`blake3:<64 hex>` over the version and the canonical form: the exact-lookup key of a stored problem."""
+    form = f"scion-canonical-{CANONICAL_VERSION}\x00{canonical(text)}"
+    return str(digest_bytes(form.encode("utf-8", "surrogatepass")))
+
+
+@lru_cache(maxsize=512)
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The canonical tokens with offsets into `text`. Raises `LatexError` for what has no canonical form."""
+    if len(text) > MAX_LENGTH:
+        raise LatexError(f"the text has {len(text)} characters; at most {MAX_LENGTH} are compared")
+    return tuple(read(text))
