@@ -37,7 +37,10 @@ class Problem(SQLModel, table=True):
 
 
 class Job(SQLModel, table=True):
-    """Work for the device's queue, or a report of it. `progress` is the newest event, `result` the last word."""
+    """Work for the device's queue, or a report of it. `progress` is the newest event, `result` the last word.
+
+    `worker` names the process that took it on: its lock in live/ tells whether that process still lives.
+    """
 
     __table_args__ = (
         _one_of("state", "queued", "running", "paused", "done", "failed", "cancelled", "interrupted"),
@@ -51,6 +54,7 @@ class Job(SQLModel, table=True):
     result: str = "{}"
     error: str = ""
     owner: str
+    worker: str = ""
     created: str
     started: str | None = None
     finished: str | None = None
@@ -142,11 +146,14 @@ class Artifact(SQLModel, table=True):
         _one_of("state", "published", "held", "evicted", "quarantined", "revoked", "imported"),
         Index("artifact_key", "canonical_key", "identity", "state"),
         Index("artifact_state", "state", "created"),
+        Index("artifact_created", "created"),
+        Index("artifact_attempt", "attempt_id"),
     )
     digest: str = Field(primary_key=True)
     kind: str = "solution"
     state: str = "published"
     state_reason: str = ""
+    state_since: str = ""
     attempt_id: str | None = Field(default=None, foreign_key="attempt.id")
     problem_text: str
     canonical_key: str
@@ -169,6 +176,7 @@ class Artifact(SQLModel, table=True):
     uses: int = 0
     last_used: str | None = None
     parent: str | None = None
+    origin: str = "local"
     created: str
 
 

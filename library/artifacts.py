@@ -1,0 +1,240 @@
+"""Artifacts: deposit, reading, states, revocation, eviction. The order of steps here is what keeps them from loss.
+
+Blob before row; row before visible; unreference before delete. Knows bytes and rows; does not look inside a
+state (artifact.py) and never decides what may be grafted (core/gate).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from sqlmodel import col, func, select
+
+from library.audit import now
+from library.blobs import blob_path
+from library.database import Change
+from library.digest import Digest
+from library.errors import Conflict, DigestMismatch, StorageFull, UsageError
+from library.records import found
+from library.reviews import Encodable, Reviews
+from library.search import Record, parse
+from library.tables import Artifact, Attempt
+
+WITH_BYTES = ("published", "held", "imported", "revoked")  # rows whose blob should be on disk (revoked: until gc)
+
+
+class Artifacts(Reviews):
+    quota_bytes: int | None = None
+
+    # deposit
+
+    def publish(self, attempt_id: str | None, encoded: Encodable, record: Artifact) -> Artifact:
+        """Deposits an approved attempt's state: blob durable, then row and audit entry in one commit, then the
+        staged copy goes. Idempotent: the same deposit again heals a damaged blob and returns the row.
+
+        `attempt_id` is None only for a segment of a book. `Conflict` if the attempt is not approved or the artifact
+        was revoked or quarantined; `StorageFull` if the quota cannot hold it, before anything is written.
+        """
+        if attempt_id is None and record.kind != "segment":
+            raise UsageError("an artifact needs the attempt that it comes from")
+        record.digest, record.attempt_id, record.state = str(encoded.digest), attempt_id, "published"
+        staged = self._check_publishable(attempt_id, record.digest)
+        with self._locked(exclusive=self.quota_bytes is not None):
+            self._make_room(encoded.size, keep=record.digest)
+            record.stored_bytes = self.blobs.put(encoded.digest, encoded.parts())
+            record.size_bytes = encoded.size
+            kept = self._publish_row(attempt_id, record)
+            if staged is not None:
+                self.blobs.unstage(Digest.parse(staged))
+        return kept
+
+    def _check_publishable(self, attempt_id: str | None, digest: str) -> str | None:
+        with self._read() as session:
+            existing = session.get(Artifact, digest)
+            if existing is not None and existing.state in ("revoked", "quarantined"):
+                raise Conflict(f"artifact {digest} is {existing.state} and does not come back; solve the problem anew")
+            if attempt_id is None:
+                return None
+            attempt = found(session.get(Attempt, attempt_id), "attempt", attempt_id)
+            if attempt.review != "approved":
+                raise Conflict(f"attempt {attempt_id} is {attempt.review}; only an approved one is published")
+            return attempt.staged
+
+    def _publish_row(self, attempt_id: str | None, record: Artifact) -> Artifact:
+        with self._write() as change:
+            row = change.session.get(Artifact, record.digest)
+            if row is None:
+                record.created = record.created or now()
+                record.state_since = now()
+                change.session.add(record)
+                change.log("artifact.publish", record.digest, attempt=attempt_id, size=record.size_bytes)
+                row = record
+            elif row.state == "evicted":
+                row.stored_bytes, row.compression = record.stored_bytes, "none"
+                self._set_state(change, row, "published", "its bytes are back")
+            if attempt_id is not None:
+                attempt = found(change.session.get(Attempt, attempt_id), "attempt", attempt_id)
+                if attempt.review != "approved":
+                    raise Conflict(f"attempt {attempt_id} is {attempt.review}; only an approved one is published")
+                attempt.staged = None
+                change.session.add(attempt)
+        return row
+
+    # reading
+
+    def artifact(self, name: str) -> Artifact:
+        """The record with this digest, or with this unique beginning of it (6 hex digits or more)."""
+        return as_row(self.index.resolve(name))
+
+    def find_exact(self, canonical_key: str, identity: str | None = None) -> list[Artifact]:
+        """Published solutions of the problem with this canonical key, newest first."""
+        return [as_row(record) for record in self.index.exact(canonical_key, identity)]
+
+    def read_blob(self, digest: str) -> bytearray:
+        """The artifact's bytes, read once into memory and verified there; later changes of the file do not matter.
+
+        `MissingBlob` if the file is gone. If it holds other bytes, or is no plain file, it goes to quarantine, the
+        record becomes `quarantined` with an audit entry, and `DigestMismatch` is raised.
+        """
+        parsed = parse(digest)
+        try:
+            return self.blobs.get(parsed)
+        except DigestMismatch as error:
+            return self._quarantine_damaged(parsed, error)
+
+    def _quarantine_damaged(self, digest: Digest, error: DigestMismatch) -> bytearray:
+        with self._locked(exclusive=True):
+            try:
+                return self.blobs.get(digest)  # somebody may have healed it while we waited
+            except DigestMismatch:
+                pass
+            with self._write() as change:
+                row = change.session.get(Artifact, str(digest))
+                if row is not None and row.state not in ("quarantined", "revoked"):
+                    self._set_state(change, row, "quarantined", str(error))
+            self.blobs.set_aside(blob_path(digest))
+        raise error
+
+    # states
+
+    def set_artifact_state(self, digest: str, state: str, reason: str, actor: str) -> Artifact:
+        """Moves an artifact to another state. `Conflict` if it was revoked or quarantined, or if it would be
+        published without its bytes."""
+        if state == "published" and not self.blobs.has(parse(digest)):
+            raise Conflict(f"artifact {digest} has no bytes; it cannot be published")
+        with self._write(actor) as change:
+            row = found(change.session.get(Artifact, str(parse(digest))), "artifact", digest)
+            if row.state != state:
+                self._set_state(change, row, state, reason)
+        return row
+
+    def hold(self, digest: str, reason: str, actor: str) -> Artifact:
+        """Takes an artifact out of use until a person looks at it."""
+        return self.set_artifact_state(digest, "held", reason, actor)
+
+    def release_hold(self, digest: str, reason: str, actor: str) -> Artifact:
+        """Puts a held artifact back into use."""
+        if self.artifact(digest).state != "held":
+            raise Conflict(f"artifact {digest} is not held")
+        return self.set_artifact_state(digest, "published", reason, actor)
+
+    def revoke(
+        self,
+        digest: str | None = None,
+        *,
+        verifier: str | None = None,
+        model: str | None = None,
+        reviewer: str | None = None,
+        reason: str,
+        actor: str,
+    ) -> list[str]:
+        """Takes artifacts out of use for good: one, or all that a verifier, model or reviewer stands behind (all
+        given conditions must hold). Returns their digests. `UsageError` without a condition or a reason."""
+        if not reason.strip():
+            raise UsageError("a revocation needs a reason")
+        query = select(Artifact).where(col(Artifact.state) != "revoked").order_by(col(Artifact.digest))
+        given = {"verifier": verifier, "model": model, "reviewer": reviewer}
+        if digest is None and not any(value is not None for value in given.values()):
+            raise UsageError("name an artifact, a verifier, a model or a reviewer to revoke")
+        if digest is not None:
+            query = query.where(Artifact.digest == self.artifact(digest).digest)
+        for name, value in given.items():
+            if value is not None:
+                query = query.where(getattr(Artifact, name) == value)
+        with self._write(actor) as change:
+            rows = list(change.session.exec(query))
+            for row in rows:
+                self._set_state(change, row, "revoked", reason)
+        return [row.digest for row in rows]
+
+    def pin(self, digest: str, actor: str, *, pinned: bool = True) -> Artifact:
+        """A pinned artifact is never evicted."""
+        with self._write(actor) as change:
+            row = found(change.session.get(Artifact, str(parse(digest))), "artifact", digest)
+            if row.pinned != pinned:
+                row.pinned = pinned
+                change.session.add(row)
+                change.log("artifact.pin" if pinned else "artifact.unpin", row.digest)
+        return row
+
+    def unpin(self, digest: str, actor: str) -> Artifact:
+        return self.pin(digest, actor, pinned=False)
+
+    def _set_state(self, change: Change, row: Artifact, state: str, reason: str) -> None:
+        before, row.state, row.state_reason, row.state_since = row.state, state, reason, now()
+        change.session.add(row)
+        change.log(f"artifact.{state}", row.digest, before=before, reason=reason)
+
+    # room
+
+    def used_bytes(self) -> int:
+        """Bytes that the library's states take on disk: blobs, staged and quarantined files."""
+        with self._read() as session:
+            query = select(func.coalesce(func.sum(Artifact.stored_bytes), 0))
+            stored = session.exec(query.where(col(Artifact.state).in_(WITH_BYTES))).one()
+        return int(stored) + self.blobs.loose_bytes()
+
+    def evict(self, *, bytes_needed: int = 0, quota_bytes: int | None = None, actor: str | None = None) -> list[str]:
+        """Drops the bytes of the least recently used unpinned artifacts until `bytes_needed` more fit the quota.
+
+        Their records and answers stay; replay can rebuild them. Returns their digests. `StorageFull` if even
+        without them it would not fit; then nothing is dropped.
+        """
+        quota = self.quota_bytes if quota_bytes is None else quota_bytes
+        if quota is None:
+            return []
+        with self._locked(exclusive=True):
+            return self._evict(bytes_needed, quota, keep=None, actor=actor)
+
+    def _make_room(self, size: int, keep: str) -> None:
+        if self.quota_bytes is not None and not self.blobs.has(parse(keep)):
+            self._evict(size, self.quota_bytes, keep=keep, actor=None)
+
+    def _evict(self, size: int, quota: int, keep: str | None, actor: str | None) -> list[str]:
+        excess = self.used_bytes() + size - quota
+        if excess <= 0:
+            return []
+        with self._write(actor) as change:
+            query = select(Artifact).where(Artifact.state == "published", col(Artifact.pinned).is_(False))
+            oldest_first = func.coalesce(Artifact.last_used, Artifact.created)
+            chosen: list[Artifact] = []
+            for row in change.session.exec(query.order_by(oldest_first, col(Artifact.digest))):
+                if excess <= 0:
+                    break
+                if row.digest != keep:
+                    chosen.append(row)
+                    excess -= row.stored_bytes
+            if excess > 0:
+                raise StorageFull(
+                    f"the quota of {quota} bytes is {excess} bytes too small even without every unpinned state; "
+                    "raise it, unpin artifacts, collect garbage, or discard staged states"
+                )
+            for row in chosen:
+                self._set_state(change, row, "evicted", "made room for others")
+        for row in chosen:  # only now that no record refers to them
+            self.blobs.remove(Digest.parse(row.digest))
+        return [row.digest for row in chosen]
+
+
+def as_row(record: Record) -> Artifact:
+    return Artifact(**asdict(record))

@@ -1,0 +1,206 @@
+"""Content-addressed files: `blobs/ab/cdef…`, `staging/…` and `quarantine/…`. A path comes only from a `Digest`.
+
+Knows bytes, digests and the order of durable steps. Knows nothing of rows: who may read or remove a blob is
+decided in store.py. Callers hold the library's lock where a file must not vanish between two calls.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from library.digest import Digest, digest_bytes
+from library.errors import CorruptError, DigestMismatch, FormatError, MissingBlob
+from library.fsio import Buffer, FileSystem, translated, write_durably
+
+BLOBS, STAGING, QUARANTINE = "blobs", "staging", "quarantine"
+TEMPORARY = ".tmp-"
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A file found on disk: its path, size in bytes, age in seconds, and its digest if the name is one."""
+
+    path: str
+    size: int
+    age: float
+    kind: str
+    digest: Digest | None
+
+
+def blob_path(digest: Digest) -> str:
+    return f"{BLOBS}/{digest.hex[:2]}/{digest.hex[2:]}"
+
+
+def staged_path(digest: Digest) -> str:
+    return f"{STAGING}/{digest.hex}"
+
+
+class BlobStore:
+    """Durable files by digest below one `FileSystem`. Raises the project's errors only."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self.fs = fs
+
+    def prepare(self) -> None:
+        """The folders of a library; idempotent."""
+        with translated("making the library's folders"):
+            for folder in (BLOBS, STAGING, QUARANTINE, "backups", "keys", "live"):
+                self.fs.mkdir(folder)
+
+    # published
+
+    def put(self, digest: Digest, chunks: Iterable[Buffer]) -> int:
+        """Writes a blob durably and returns its size. One that is there already is verified first: a damaged one
+        goes to quarantine and is written anew. `DigestMismatch` if `chunks` are not what `digest` says."""
+        with translated(f"writing blob {digest}"):
+            self.fs.mkdir(f"{BLOBS}/{digest.hex[:2]}")
+            return self._put(blob_path(digest), digest, chunks)
+
+    def get(self, digest: Digest) -> bytearray:
+        """The blob's bytes, read once and verified in memory. `MissingBlob`, `DigestMismatch`, `CorruptError`."""
+        return self._get(blob_path(digest), digest, "blob")
+
+    def has(self, digest: Digest) -> bool:
+        return self.size(digest) is not None
+
+    def size(self, digest: Digest) -> int | None:
+        """Bytes on disk, or None if there is no regular file of that name."""
+        with translated(f"looking for blob {digest}"):
+            found = self.fs.stat(blob_path(digest))
+        return found.size if found is not None and found.kind == "file" else None
+
+    def remove(self, digest: Digest) -> int:
+        """Deletes a blob that no row refers to any more; returns the bytes freed (0 if it was gone)."""
+        return self._remove(blob_path(digest))
+
+    # staged
+
+    def stage(self, digest: Digest, chunks: Iterable[Buffer]) -> int:
+        with translated(f"staging state {digest}"):
+            return self._put(staged_path(digest), digest, chunks)
+
+    def get_staged(self, digest: Digest) -> bytearray:
+        return self._get(staged_path(digest), digest, "staged state")
+
+    def unstage(self, digest: Digest) -> int:
+        return self._remove(staged_path(digest))
+
+    # anything
+
+    def set_aside(self, path: str) -> str | None:
+        """Moves whatever stands at `path` into quarantine; returns its new path, None if nothing was there."""
+        name = path.removeprefix(f"{BLOBS}/").replace("/", "")
+        target = f"{QUARANTINE}/{name[:80]}.{secrets.token_hex(4)}"
+        with translated(f"moving {path} to quarantine"):
+            if self.fs.stat(path) is None:
+                return None
+            self.fs.rename(path, target)
+            self.fs.fsync_dir(QUARANTINE)
+            self.fs.fsync_dir(path.rpartition("/")[0])
+        return target
+
+    def walk(self) -> Iterator[Stray]:
+        """Everything below blobs/ and staging/, whatever it is, in order of path."""
+        with translated("listing the library's files"):
+            for shard in self.fs.listdir(BLOBS):
+                base = f"{BLOBS}/{shard}"
+                found = self.fs.stat(base)
+                if found is not None and found.kind != "folder":
+                    yield self._stray(base, None)
+                    continue
+                for name in self.fs.listdir(base):
+                    yield self._stray(f"{base}/{name}", _digest_or_none(shard + name) if len(shard) == 2 else None)
+            for name in self.fs.listdir(STAGING):
+                yield self._stray(f"{STAGING}/{name}", _digest_or_none(name))
+
+    def remove_path(self, path: str) -> int:
+        """Deletes a file that `walk` found; returns the bytes freed."""
+        return self._remove(path)
+
+    def loose_bytes(self) -> int:
+        """Bytes in staging and quarantine, which count towards a quota too."""
+        total = 0
+        with translated("measuring staging and quarantine"):
+            for folder in (STAGING, QUARANTINE):
+                for name in self.fs.listdir(folder):
+                    found = self.fs.stat(f"{folder}/{name}")
+                    total += found.size if found is not None else 0
+        return total
+
+    def _stray(self, path: str, digest: Digest | None) -> Stray:
+        found = self.fs.stat(path)
+        if found is None:
+            return Stray(path, 0, 0.0, "gone", digest)
+        return Stray(path, found.size, max(0.0, time.time() - found.modified), found.kind, digest)
+
+    def _put(self, path: str, digest: Digest, chunks: Iterable[Buffer]) -> int:
+        folder = path.rpartition("/")[0]
+        found = self.fs.stat(path)
+        if found is not None:
+            if found.kind == "file" and digest_bytes(self.fs.read(path)) == digest:
+                self.fs.fsync_dir(folder)  # a deposit that stopped after its rename left the name unsynced
+                return found.size
+            self.set_aside(path)
+        checked = _Checked(digest, chunks)
+        write_durably(self.fs, f"{folder}/{TEMPORARY}{secrets.token_hex(8)}", path, checked)
+        return checked.size
+
+    def _get(self, path: str, digest: Digest, what: str) -> bytearray:
+        try:
+            with translated(f"reading {what} {digest}"):
+                try:
+                    data = self.fs.read(path)
+                except FileNotFoundError:
+                    raise MissingBlob(
+                        f"{what} {digest} is missing from the library; restore it from a bundle or a backup, "
+                        "or rebuild it by replay"
+                    ) from None
+        except CorruptError as error:
+            if isinstance(error, MissingBlob):
+                raise
+            raise DigestMismatch(str(error)) from error
+        actual = digest_bytes(data)
+        if actual != digest:
+            raise DigestMismatch(f"{what} {digest} holds other bytes (their digest is {actual})")
+        return data
+
+    def _remove(self, path: str) -> int:
+        with translated(f"removing {path}"):
+            found = self.fs.stat(path)
+            if found is None:
+                return 0
+            try:
+                self.fs.unlink(path)
+            except FileNotFoundError:
+                return 0
+            self.fs.fsync_dir(path.rpartition("/")[0])
+            return found.size
+
+
+class _Checked:
+    """Passes chunks on and raises `DigestMismatch` at their end if they are not what was promised."""
+
+    def __init__(self, digest: Digest, chunks: Iterable[Buffer]) -> None:
+        self._digest, self._chunks, self.size = digest, chunks, 0
+
+    def __iter__(self) -> Iterator[Buffer]:
+        hasher = blake3(max_threads=blake3.AUTO)
+        for chunk in self._chunks:
+            view = memoryview(chunk).cast("B")
+            hasher.update(view)
+            self.size += view.nbytes
+            yield view
+        if hasher.hexdigest() != self._digest.hex:
+            raise DigestMismatch(f"the bytes to be stored are not those of {self._digest}")
+
+
+def _digest_or_none(name: str) -> Digest | None:
+    try:
+        return Digest(name)
+    except FormatError:
+        return None
