@@ -6,6 +6,7 @@ state (artifact.py) and never decides what may be grafted (core/gate).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from sqlmodel import col, func, select
@@ -79,6 +80,48 @@ class Artifacts(Reviews):
                 attempt.staged = None
                 change.session.add(attempt)
         return row
+
+    # import
+
+    def land_import(self, encoded: Encodable, record: Artifact, *, origin: str, actor: str) -> Artifact:
+        """Keeps a foreign artifact as `imported`: on disk, but no candidate until a person accepts it.
+
+        Never overwrites: an artifact that is known already stays as it is, and its record is returned.
+        """
+        record.digest, record.attempt_id, record.state = str(encoded.digest), None, "imported"
+        with self._locked(exclusive=self.quota_bytes is not None):
+            with self._read() as session:
+                known = session.get(Artifact, record.digest)
+            if known is not None:
+                return known
+            self._make_room(encoded.size, keep=record.digest)
+            record.stored_bytes = self.blobs.put(encoded.digest, encoded.parts())
+            record.size_bytes, record.origin = encoded.size, origin
+            record.created, record.state_since = record.created or now(), now()
+            with self._write(actor) as change:
+                known = change.session.get(Artifact, record.digest)
+                if known is not None:
+                    return known
+                change.session.add(record)
+                change.log("artifact.import", record.digest, origin=origin, size=record.size_bytes)
+        return record
+
+    def accept_import(self, digests: Sequence[str], by: str) -> list[Artifact]:
+        """Publishes imported artifacts, all or none. `Conflict` if one is not waiting for acceptance."""
+        return self._settle_import(digests, "published", f"accepted by {by}", by)
+
+    def refuse_import(self, digests: Sequence[str], by: str, reason: str) -> list[Artifact]:
+        """Turns imported artifacts away for good, all or none."""
+        return self._settle_import(digests, "revoked", reason, by)
+
+    def _settle_import(self, digests: Sequence[str], state: str, reason: str, by: str) -> list[Artifact]:
+        with self._write(by) as change:
+            rows = [found(change.session.get(Artifact, str(parse(name))), "artifact", name) for name in digests]
+            for row in rows:
+                if row.state != "imported":
+                    raise Conflict(f"artifact {row.digest} is {row.state}; it does not wait for acceptance")
+                self._set_state(change, row, state, reason)
+        return rows
 
     # reading
 

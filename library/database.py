@@ -57,9 +57,9 @@ class Database:
         self.index.close()
         self._engine.dispose()
 
-    def _locked(self, *, exclusive: bool, timeout: float = LOCK_SECONDS) -> AbstractContextManager[None]:
+    def _locked(self, *, exclusive: bool, timeout: float | None = None) -> AbstractContextManager[None]:
         """The maintenance lock: shared by deposits, exclusive for what removes files."""
-        return self.fs.lock(migrations.LOCK, exclusive=exclusive, timeout=timeout)
+        return self.fs.lock(migrations.LOCK, exclusive=exclusive, timeout=LOCK_SECONDS if timeout is None else timeout)
 
     @contextmanager
     def _read(self) -> Iterator[Session]:

@@ -12,14 +12,15 @@ from pathlib import Path
 from types import TracebackType
 
 from library import audit, migrations
+from library.books import Books
 from library.database import meaningful_errors
 from library.errors import NotFound, NotWritable
 from library.fsio import FileSystem, RealFileSystem, translated
-from library.outcomes import Outcomes
 from library.sqlite import DATABASE
+from library.statistics import Statistics, statistics
 
 
-class Library(Outcomes):
+class Library(Books):
     """One library on disk; `open` it, then `close` it or use it as a context manager.
 
     Synchronous and safe for several threads; several processes may have the same library open.
@@ -71,6 +72,10 @@ class Library(Outcomes):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def statistics(self, since: str = "", until: str = "9999") -> Statistics:
+        """The dashboard's numbers for [since, until), times as RFC 3339 text."""
+        return statistics(self.index, since, until)
 
     # the audit log
 
