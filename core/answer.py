@@ -20,10 +20,10 @@ _LAST_NUMBER = re.compile(
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*")
 _HASHES = re.compile(r"^[ \t]*#{4}[ \t]*(\S[^\n]*)", re.MULTILINE)
 _ANSWER_IS = re.compile(
-    r"\b(?:final\s+|correct\s+)?(?:answer|result)(?:\s+to\s+[^.\n]{1,60}?)?\s+(?:is|=)\s*:?\s*(\S[^\n]*)",
+    r"\b(?:final\s+|correct\s+)?(?:answer|result)(?:\s+to\s+[^.\n]{1,60}?)?\s+(?:is|=)\s*:?\s*(?=(\S[^\n]{0,400}))",
     re.IGNORECASE,
 )
-_ANSWER_LABEL = re.compile(r"\b(?:answer|ans)\W{0,6}?[:=]\s*(\S[^\n]*|\n\s*\S[^\n]*)", re.IGNORECASE)
+_ANSWER_LABEL = re.compile(r"\b(?:answer|ans)\W{0,6}?[:=]\s*(?=(\S[^\n]{0,400}))", re.IGNORECASE)
 _CHOICE = re.compile(r"\b(?:option|choice)\s*:?\s*\(?\*{0,2}([A-E])\*{0,2}\)?(?![\w'’])", re.IGNORECASE)
 _ONLY_CHOICE = re.compile(r"\s*\(?\*{0,2}([A-E])\*{0,2}(?:\)|\.|\s|$)[^\n]{0,200}\s*", re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|\*|$)|\s+(?=I hope\b)|<\|")
@@ -96,6 +96,7 @@ def normalise(answer: str) -> str:
     return _plain_number(text)
 
 
+_TEXT = "(?:text|textbf|textnormal|mbox|mathrm)"
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -107,10 +108,7 @@ _REWRITES = tuple(
         (r"\\frac\s*(\d)\s*\{", r"\\frac{\1}{"),
         (r"\\sqrt\s*(\d)", r"\\sqrt{\1}"),
         (r"^\\?[$€£]\s*(?=[\d.][^$]*$)", ""),
-        (
-            r"(?<=[\d}])\s*\\(?:text|textbf|textnormal|mbox|mathrm)\{(?!\s*[ei]\s*\})\s*[A-Za-z. ]+\}(?:\^\{?[23]\}?)?$",
-            "",
-        ),
+        (rf"(?<=[\d}}])\s*\\{_TEXT}\{{(?!\s*[ei]\s*\}})\s*[A-Za-z. ]+\}}(?:\^\{{?[23]\}}?)?$", ""),
         (r"\\(?:text|textbf|textit|textnormal|mbox|mathrm|mathbf)\s*\{([^{}]*)\}", r"\1"),
         (r"\s*\\%", "%"),
         (r"(?<=\d)\s+%", "%"),
