@@ -118,6 +118,9 @@ def _sources(spec: LayerSpec, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
         if role in ("keys", "values", "quantized_keys", "quantized_values") and tensor.ndim != 4:
             raise FormatError(f"tensor {name!r} has {tensor.ndim} dimensions, not 4")
         found[role] = tensor
+    for keys, values in (("keys", "values"), ("quantized_keys", "quantized_values")):
+        if keys in found and values in found and found[keys].shape[:-1] != found[values].shape[:-1]:
+            raise FormatError(f"cache layer {spec.index} has keys and values of different shapes")
     return found
 
 
@@ -127,7 +130,9 @@ def _length(layers: Sequence[LayerSpec], sources: Sequence[Mapping[str, torch.Te
     for spec, source in zip(layers, sources, strict=True):
         seen = spec.attributes.get("cumulative_length_int", spec.attributes.get("cumulative_length"))
         keys = source.get("keys", source.get("quantized_keys"))
-        if type(seen) is int:
+        if seen is not None:
+            if type(seen) is not int:
+                raise FormatError(f"cache layer {spec.index} counts {seen!r} positions")
             counts.add(seen)
         elif keys is not None:
             counts.add(keys.shape[-2])
