@@ -62,8 +62,8 @@ def _compare_parsed(gold: str, pred: str, doubt: str | None) -> tuple[str, str]:
     parsed = [parse(_delimited(text), parsing_timeout=None) for text in (gold, pred)]
     golds, preds = ([item for item in items if not isinstance(item, str)] for items in parsed)
     if not golds or not preds:
-        same = _letters(_focus(gold)) == _letters(_focus(pred)) and bool(_letters(_focus(gold)))
-        if same and doubt is None and _digits(gold) == _digits(pred):
+        same = _words(_focus(gold)) == _words(_focus(pred)) != ""
+        if same and doubt is None:
             return "equal", "the same words"
         return "unknown", f"{'the reference' if not golds else 'the answer'} cannot be read as mathematics"
     g, p = golds[0], preds[0]
@@ -81,7 +81,7 @@ def _compare_parsed(gold: str, pred: str, doubt: str | None) -> tuple[str, str]:
         return "equal", "the same value, confirmed exactly"
     if verdict == REFUTED:
         return "different", "the same only when rounded or read loosely"
-    if not _digits(_focus(gold)) and _letters(_focus(gold)) == _letters(_focus(pred)) != "":
+    if _words(_focus(gold)) == _words(_focus(pred)) != "":
         return "equal", "the same words"
     return "unknown", "likely the same, but exact arithmetic could not confirm it"
 
@@ -209,8 +209,11 @@ def _letters(text: str) -> str:
     return "".join(c for c in stripped.casefold() if c.isalpha())
 
 
-def _digits(text: str) -> str:
-    return "".join(c for c in text if c.isdigit())
+def _words(text: str) -> str:
+    """The text without case, spaces and wrapping; every sign stays, so that A∪B is not A∩B."""
+    plain = re.sub(r"\\(?:text\w*|mbox|mathrm|mathbf|boxed)|\\[,;!: ]", " ", normalise(text))
+    squeezed = re.sub(r"[\s${}]|\.$", "", plain).casefold()
+    return squeezed if any(c.isalnum() for c in squeezed) else ""
 
 
 def limit_memory() -> None:
