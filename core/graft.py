@@ -1,0 +1,148 @@
+"""Verified bytes into a fresh cache, the answer cue, a few tokens; and the certificate that says it was exact.
+
+Knows artifacts and models, not the gate or the library: whoever calls has decided that the state applies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from core.model import FrozenModel, differing
+from core.state import restore, tensors_from_artifact
+from library.artifact import Artifact
+from library.digest import digest_bytes
+from library.errors import FormatError, IdentityMismatch
+from library.manifest import Certificate, Fingerprint
+
+ANSWER_TOKENS = 64  # longest replayed answer
+
+
+class Exactness(StrEnum):
+    """What a graft's continuation was, compared with the deposit's certificate."""
+
+    EXACT = "byte-exact"
+    ARGMAX = "argmax-equal"
+    DIVERGENT = "divergent"
+    UNCERTIFIED = "uncertified"
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """Greedy tokens after a cue. `step_digests`: BLAKE3 of each step's float32 logits [vocabulary]."""
+
+    cue_ids: tuple[int, ...]
+    ids: tuple[int, ...]
+    step_digests: tuple[str, ...]
+    answer: str
+    closed: bool
+    first_token_seconds: float
+    seconds: float
+
+    def certificate(self) -> Certificate:
+        return Certificate(
+            cue_ids=self.cue_ids, answer_ids=self.ids, step_digests=self.step_digests, answer=self.answer
+        )
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replayed answer. `measured` compares with the certificate in any environment; `exactness` is the claim."""
+
+    continuation: Continuation
+    exactness: Exactness
+    measured: Exactness
+
+
+def check_identity(model: FrozenModel, identity: Fingerprint) -> None:
+    """Raises `IdentityMismatch`, naming each differing field, unless the state was made by this very model."""
+    if identity.digest != model.identity.digest:
+        raise IdentityMismatch(differing(identity.fields, model.identity.fields))
+
+
+def grafted(model: FrozenModel, artifact: Artifact, *, room: int) -> Any:
+    """A fresh cache that holds the artifact's state, with space for `room` more positions.
+
+    The artifact must come from `library.artifact.decode`, which verified the very buffer that is copied here. Raises
+    `IdentityMismatch`, `UnsupportedState`; `FormatError` if the restored cache's length is not the graft point.
+    """
+    check_identity(model, artifact.manifest.identity)
+    tensors = tensors_from_artifact(artifact.tensors)
+    cache = restore(artifact.manifest.layers, tensors, model.config, device=model.device, room=room)
+    held = int(cache.get_seq_length())
+    if held != artifact.manifest.graft_point:
+        raise FormatError(f"the state holds {held} positions, its graft point is {artifact.manifest.graft_point}")
+    return cache
+
+
+def replay(model: FrozenModel, artifact: Artifact) -> Replay:
+    """Graft and read the answer off with the artifact's own cue. Leaves model and artifact as they were."""
+    certificate = artifact.manifest.certificate
+    if certificate is None:
+        raise FormatError("the artifact has no certificate: it cannot be replayed, only continued")
+    room = len(certificate.cue_ids) + max(ANSWER_TOKENS, len(certificate.answer_ids) + 1)
+    continuation = follow_cue(model, grafted(model, artifact, room=room), certificate.cue_ids)
+    measured = compare(certificate, continuation)
+    same_place = artifact.manifest.environment.digest == model.environment.digest
+    return Replay(continuation, measured if same_place else Exactness.UNCERTIFIED, measured)
+
+
+def follow_cue(model: FrozenModel, cache: Any, cue_ids: Sequence[int], limit: int = ANSWER_TOKENS) -> Continuation:
+    """Feed the cue, then decode greedily until the brace that it opened is closed. Mutates `cache`."""
+    started = time.perf_counter()
+    ids: list[int] = []
+    digests: list[str] = []
+    first = 0.0
+    step = torch.tensor([list(cue_ids)], dtype=torch.long, device=model.device)
+    text, end = "", None
+    with torch.inference_mode():
+        while len(ids) < limit:
+            logits = model.forward(step, cache)
+            digests.append(logits_digest(logits))
+            token = int(logits.argmax(dim=-1).item())
+            ids.append(token)
+            first = first or time.perf_counter() - started
+            text = model.decode(ids)
+            end = closing_brace(text)
+            if end is not None or token in model.stop_ids:
+                break
+            step = torch.tensor([[token]], dtype=torch.long, device=model.device)
+    answer = text if end is None else text[:end]
+    seconds = time.perf_counter() - started
+    return Continuation(tuple(cue_ids), tuple(ids), tuple(digests), answer.strip(), end is not None, first, seconds)
+
+
+def compare(certificate: Certificate, continuation: Continuation) -> Exactness:
+    """`byte-exact` if all logits are bitwise equal, `argmax-equal` if only the tokens are, else `divergent`."""
+    if certificate.answer_ids != continuation.ids:
+        return Exactness.DIVERGENT
+    return Exactness.EXACT if certificate.step_digests == continuation.step_digests else Exactness.ARGMAX
+
+
+def logits_digest(logits: torch.Tensor) -> str:
+    """BLAKE3 of one step's logits [1, vocabulary] as float32 little-endian bytes (widening loses nothing)."""
+    row = logits[0].detach().float().cpu().contiguous()
+    return str(digest_bytes(memoryview(row.view(torch.uint8).numpy())))
+
+
+def closing_brace(text: str) -> int | None:
+    """Where the brace opened before `text` is closed in it, or None."""
+    depth = 1
+    for place, character in enumerate(text):
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if depth == 0:
+                return place
+    return None
+
+
+def identity_of(fields: Mapping[str, Any]) -> str:
+    """The model's short name for people: architecture and the weights' first digits."""
+    return f"{fields.get('architecture')} {str(fields.get('weights', ''))[7:15]}"
