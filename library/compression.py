@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import zstandard
@@ -98,8 +99,8 @@ def _measure(method: str, buffers: Sequence[Buffer], level: int, width: int | No
         view = memoryview(data).cast("B")
         digest = digest_bytes(view)
         packed = compress(view, level=level, width=width)
-        packing += _fastest(rounds, lambda view=view: compress(view, level=level, width=width))
-        unpacking += _fastest(rounds, lambda packed=packed, n=view.nbytes, d=digest: decompress(packed, n, d))
+        packing += _fastest(rounds, partial(compress, view, level=level, width=width))
+        unpacking += _fastest(rounds, partial(decompress, packed, view.nbytes, digest))
         raw += view.nbytes
         stored += len(packed)
     return Measured(method, raw, stored, raw / max(stored, 1), raw / 1e9 / packing, raw / 1e9 / unpacking)
