@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from core.gate.symbols import FUNCTIONS, words
 from core.gate.tokens import CURRENCY_MASK, FIGURE_MASK, PERCENT_MASK
 
 # `\$` and `\\` are read whole so that an escaped dollar is never a delimiter.
@@ -11,10 +12,9 @@ _SCAN = re.compile(r"\\.|\$\$?", re.DOTALL)
 _FIGURE = re.compile(r"\[asy\].*?\[/asy\]|<asy>.*?</asy>|\\begin\{(asy|tikzpicture)\}.*?\\end\{\1\}", re.DOTALL)
 _HIDE = re.compile(r"\\(?:text|textrm|textit|textbf|mbox|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+")
 _RUN = re.compile(r"[A-Za-z]{2,}")
-_FUNCTIONS = frozenset("sin cos tan cot sec csc log ln exp lim max min gcd lcm mod deg arg".split())
-_PROSE = frozenset(
+_PROSE = words(
     "and or of for the in is to it at on by he she they per each with has had as if we be an are was but from then "
-    "his her off up so do did cost bill bills".split()
+    "his her off up so do did cost bill bills"
 )
 _MATHLIKE = re.compile(r"[\\^_=+<>A-Za-z]")
 _MAX_FORMULA = 4000
@@ -48,9 +48,9 @@ def mask(text: str) -> tuple[str, list[tuple[int, int]]]:
             else:
                 chars[start] = chars[start + 1] = CURRENCY_MASK
             continue
-        close = _closing(whole, place)
-        if close is not None:
-            place = close + 1
+        end = _closing(whole, place)
+        if end is not None:
+            place = end + 1
         else:
             chars[start] = CURRENCY_MASK
             place = start + 1
@@ -78,11 +78,11 @@ def _is_formula(content: str, after: str) -> bool:
         return False
     plain = _HIDE.sub(" ", body)
     runs = _RUN.findall(plain)
-    prose = any(r in _PROSE or (len(r) > 3 and r.islower() and r not in _FUNCTIONS) for r in runs)
+    prose = any(r in _PROSE or (len(r) > 3 and r.islower() and r not in FUNCTIONS) for r in runs)
     starts_with_number = body[0].isdigit() or body[0] == "."
     if prose and (starts_with_number or content[-1].isspace()):
         return False
-    if len([r for r in runs if len(r) > 2 and r.islower() and r not in _FUNCTIONS]) > 6:
+    if len([r for r in runs if len(r) > 2 and r.islower() and r not in FUNCTIONS]) > 6:
         return False
     # Pandoc's rule: no space inside the delimiters, no digit after the closing one
     if not content[0].isspace() and not content[-1].isspace() and not (starts_with_number and after.isdigit()):

@@ -15,7 +15,8 @@ from pylatexenc.macrospec import EnvironmentSpec, LatexContextDb, MacroSpec
 
 from core.gate import symbols as sym
 from core.gate.dollars import mask
-from core.gate.tokens import DOUBLE_STRUCK, FIGURE_MASK, Token, letter, text_tokens
+from core.gate.symbols import DOUBLE_STRUCK
+from core.gate.tokens import FIGURE_MASK, Token, letter, text_tokens
 
 MAX_DEPTH = 40
 _DELIMITERS = frozenset("()[]|/<>.")
@@ -282,7 +283,7 @@ class _Reader:
         thin = isinstance(item, Macro) and item.name in (",", "!")
         braced = isinstance(item, Group) and len(item.items) == 1 and item.items[0][0] == ","
         bare = isinstance(item, Char) and item.text == "," and not self._in_brackets()
-        if not (thin or braced or bare) or not 1 <= len(digits):
+        if not (thin or braced or bare) or not digits:
             return 0
         step = 1
         if bare and index + 1 < len(items) and isinstance(items[index + 1], Macro) and items[index + 1].name == "!":

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Commands that print one sign, or nothing that carries meaning. The sign is the canonical spelling.
 _SIGNS = """
 le leq leqslant leqq ≤ | ge geq geqslant geqq ≥ | ne neq ≠ | lt < | gt > | ll ≪ | gg ≫ | equiv ≡ | approx ≈
@@ -18,11 +23,11 @@ vdots ⋮ | ddots ⋱ | ell ℓ | Re ℜ | Im ℑ | aleph ℵ | hbar ℏ | pound
 textdegree ° | colon : | lbrack [ | rbrack ] | backslash textbackslash \\ | prime ′ | therefore ∴ | because ∵
 S § | copyright © | textendash – | textemdash —
 """
-_GREEK = (
-    "alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ "
-    "lambda λ mu μ nu ν xi ξ pi π varpi ϖ rho ρ varrho ϱ sigma σ varsigma ς tau τ upsilon υ phi ϕ varphi φ "
-    "chi χ psi ψ omega ω Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω"
-).split()
+_GREEK = """
+alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ
+mu μ nu ν xi ξ pi π varpi ϖ rho ρ varrho ϱ sigma σ varsigma ς tau τ upsilon υ phi ϕ varphi φ chi χ psi ψ omega ω
+Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω
+"""
 
 
 def _signs() -> dict[str, str]:
@@ -40,7 +45,7 @@ def _signs() -> dict[str, str]:
 
 
 SIGNS: dict[str, str] = _signs()
-GREEK: dict[str, str] = dict(zip(_GREEK[::2], _GREEK[1::2], strict=True))
+GREEK: dict[str, str] = dict(zip(_GREEK.split()[::2], _GREEK.split()[1::2], strict=True))
 GREEK_LETTERS = frozenset(GREEK.values())
 
 # One-character commands, in text and in formulas.
@@ -56,12 +61,12 @@ UNICODE = {
 }  # fmt: skip
 DOUBLE_STRUCK = {"ℝ": "R", "ℕ": "N", "ℤ": "Z", "ℚ": "Q", "ℂ": "C", "ℙ": "P", "𝔽": "F"}
 
-SPACING = frozenset(
+SPACING = words(
     ", ; : ! > thinspace medspace thickspace negthinspace enspace displaystyle textstyle scriptstyle "
     "scriptscriptstyle limits nolimits noindent centering par newline smallskip medskip bigskip linebreak hfill "
     "hfil break nobreak allowbreak null relax left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr "
     "Biggl Biggr bigm Bigm bf it rm sf tt em sl sc bfseries itshape normalfont rmfamily small large Large normalsize "
-    "footnotesize tiny raggedright nonumber notag strut mathstrut protect".split()
+    "footnotesize tiny raggedright nonumber notag strut mathstrut protect"
 ) | {" ", "\n", "\t", "/"}
 BREAKING = frozenset({"quad", "qquad", "\\", "cr", "newline"})
 DROP_WITH_ARGUMENT = frozenset({"hspace", "vspace", "label", "hspace*", "vspace*", "color", "mspace", "hskip", "kern"})
@@ -69,35 +74,30 @@ DROP_WITH_ARGUMENT = frozenset({"hspace", "vspace", "label", "hspace*", "vspace*
 DELIMITER_SIZES = frozenset({"left", "right", "middle"})
 
 # Wrappers round words that change their looks only. In a formula they hold running text.
-TEXT_WRAPPERS = frozenset(
-    "text textrm textit textbf textsf texttt textsc textsl textnormal textup textmd mbox hbox emph fbox mathtext "
-    "textsuperscript uppercase".split()
-) - {"fbox", "uppercase"}
-# Upright letters in a formula: a word (`\mathrm{cm}`) or points (`\mathrm{ABC}`).
-UPRIGHT = frozenset(
-    "mathrm operatorname operatorname* mathop mathsf mathnormal mathit rm mathord mathrel mathbin".split()
+TEXT_WRAPPERS = words(
+    "text textrm textit textbf textsf texttt textsc textsl textnormal textup textmd mbox hbox emph textsuperscript"
 )
-ONE_ARGUMENT = frozenset(
-    "overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline mathbf "
-    "boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen".split()
+# Upright letters in a formula: a word (`\mathrm{cm}`) or points (`\mathrm{ABC}`).
+UPRIGHT = words("mathrm operatorname operatorname* mathop mathsf mathnormal mathit rm mathord mathrel mathbin")
+ONE_ARGUMENT = words(
+    "mathbb overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline mathbf "
+    "boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen"
 )
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
-FUNCTIONS = frozenset(
+FUNCTIONS = words(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp lim limsup liminf max min sup inf gcd "
-    "lcm det dim ker deg arg hom Pr mod".split()
+    "lcm det dim ker deg arg hom Pr mod"
 )
 
 # Environments whose content is a formula; line and column marks in them are layout.
-MATH_ENVIRONMENTS = frozenset(
-    "equation align aligned gather gathered multline eqnarray displaymath math split flalign subequations".split()
+MATH_ENVIRONMENTS = words(
+    "equation align aligned gather gathered multline eqnarray displaymath math split flalign subequations"
 )
 MATH_WITH_ARGUMENT = frozenset({"alignat", "alignedat"})
 # Here they are content.
-GRID_ENVIRONMENTS = frozenset(
-    "matrix pmatrix bmatrix vmatrix Bmatrix Vmatrix smallmatrix cases dcases rcases array tabular".split()
+GRID_ENVIRONMENTS = words(
+    "matrix pmatrix bmatrix vmatrix Bmatrix Vmatrix smallmatrix cases dcases rcases array tabular"
 )
-LAYOUT_ENVIRONMENTS = frozenset(
-    "center flushleft flushright enumerate itemize quote quotation document problem minipage".split()
-)
+LAYOUT_ENVIRONMENTS = words("center flushleft flushright enumerate itemize quote quotation document problem minipage")
 FIGURES = frozenset({"asy", "tikzpicture", "figure", "picture", "asydef"})

@@ -41,6 +41,7 @@ _TEXT = re.compile(
   | (?P<word>[^\W\d_{_NOT_LETTER}][^\W_{_NOT_LETTER}]*(?:['’ʼ][^\W\d_{_NOT_LETTER}]+)*)
   | (?P<super>[{re.escape("".join(_SUPER))}]+)
   | (?P<sub>[{re.escape("".join(_SUB))}]+)
+  | (?P<power>\^(?:\d+|[A-Za-z](?![A-Za-z])))
   | (?P<vulgar>[{_VULGAR}])
   | (?P<dots>\.{{3,}}|…|\.\s\.\s\.)
   | (?P<relation><=|>=)
@@ -74,6 +75,10 @@ def text_tokens(text: str, start: int, end: int) -> list[Token]:
             table, mark = (_SUPER, "^{") if kind == "super" else (_SUB, "_{")
             out.append(Token("mark", mark, a, a))
             out.extend(_plain_digits("".join(table[c] for c in raw), a, b))
+            out.append(Token("mark", "}", b, b))
+        elif kind == "power":
+            out.append(Token("mark", "^{", a, a + 1))
+            out.extend(_plain_digits(raw[1:], a + 1, b))
             out.append(Token("mark", "}", b, b))
         elif kind == "vulgar":
             top, _, bottom = unicodedata.normalize("NFKC", raw).partition("⁄")

@@ -1,0 +1,134 @@
+"""What a question asks for: the kind of thing counted or measured. Reads one text's tokens."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from core.gate.alike import KIN, best
+from core.gate.lexicon import lemma, stop_words
+from core.gate.reading import Reading
+
+_DIMENSIONS = {
+    "tall": "height", "high": "height", "height": "height", "long": "length", "length": "length", "old": "age", "age": "age",
+    "big": "size", "large": "size", "size": "size", "far": "distance", "distance": "distance", "heavy": "weight",
+    "weight": "weight", "weigh": "weight", "fast": "speed", "speed": "speed", "wide": "width", "width": "width",
+    "deep": "depth", "depth": "depth", "time": "time", "duration": "time", "often": "frequency", "perimeter": "perimeter",
+    "area": "area", "volume": "volume",
+}  # fmt: skip
+_MONEY = frozenset(
+    ("money cost price spend pay charge bill dollar cent fund earn earnings profit owe salary wage income revenue fee "  # noqa: SIM905
+     "balance budget change contribute donate worth expense saving savings raise total_price expenditure payment").split()
+)  # fmt: skip
+_COUNTING = frozenset({"number", "amount", "quantity", "count", "sum"})
+_SKIP = frozenset(
+    {
+        "total",
+        "overall",
+        "combined",
+        "average",
+        "mean",
+        "more",
+        "additional",
+        "extra",
+        "other",
+        "whole",
+        "fewer",
+        "less",
+    }
+)
+_ELLIPTIC = frozenset(
+    "do does did is are was were will would can could has have had should of each they he she it".split()
+)  # noqa: SIM905
+_UNIT_OF = {
+    "mile": "distance", "kilometer": "distance", "km": "distance", "hour": "time", "minute": "time", "second": "time",
+    "day": "time", "week": "time", "month": "time", "year": "time", "dollar": "money", "cent": "money",
+}  # fmt: skip
+_HEAD = 4
+
+
+class Target(NamedTuple):
+    """`head`: base forms of what is counted; `dimension`: what is measured (`money`, `height`), or empty."""
+
+    head: tuple[str, ...]
+    dimension: str
+    words: frozenset[str]
+
+
+def target(reading: Reading) -> Target:
+    """The target of a text's question. Everything may be empty where the question is not understood."""
+    first, last = reading.question
+    tokens = reading.tokens[first:last]
+    low = [t.text.lower() for t in tokens]
+    bases = [lemma(t.text) if t.kind == "word" else t.text for t in tokens]
+    words = frozenset(w.base for w in reading.words if first <= w.token < last)
+    head: list[str] = []
+    dimension = ""
+    for index, word in enumerate(low):
+        after = low[index + 1] if index + 1 < len(low) else ""
+        if word == "how" and after in ("many", "much"):
+            following = low[index + 2] if index + 2 < len(low) else ""
+            # `how many did she make`: what is counted was said before
+            head = [] if following in _ELLIPTIC else _noun(low, bases, index + 2)
+            if after == "much" and (not head or head[0] in _MONEY):
+                dimension = "money" if any(b in _MONEY for b in bases) or "\\$" in bases else ""
+            break
+        if word == "how" and after in _DIMENSIONS:
+            dimension = _DIMENSIONS[after]
+            if after == "long" and ("take" in bases or "last" in bases or "spend" in bases):
+                dimension = "time"
+            break
+        if bases[index] in _COUNTING and after == "of":
+            head = _noun(low, bases, index + 2)
+            break
+        if word in ("what", "find", "calculate", "determine", "compute") and not (
+            word == "determine" and after == "how"
+        ):
+            later = [b for b in bases[index:] if b in _COUNTING]
+            if later or "how" in low[index:]:
+                continue
+            head = _noun(low, bases, index + 1)
+            break
+    for base in head[:1]:
+        if base in _UNIT_OF and not dimension:
+            dimension = _UNIT_OF[base]
+    for base in head:
+        if base in _DIMENSIONS and not dimension:
+            dimension = _DIMENSIONS[base]
+        elif base in _MONEY and not dimension:
+            dimension = "money"
+    return Target(tuple(head), dimension, words)
+
+
+def _noun(low: list[str], bases: list[str], start: int) -> list[str]:
+    """Content words from `start` to the first function word after one; leading articles and the like are skipped."""
+    out: list[str] = []
+    stop = stop_words()
+    for index in range(start, min(start + 8, len(low))):
+        if low[index] in ("of", "the", "in", "for") and out and len(out) < _HEAD and low[index] == "of":
+            continue
+        if low[index] in stop or not low[index].isalpha():
+            if out:
+                break
+            continue
+        if low[index] in _SKIP and not out:
+            continue
+        out.append(bases[index])
+        if len(out) >= _HEAD:
+            break
+    return out
+
+
+@lru_cache(maxsize=4096)
+def same_target(a: Target, b: Target) -> float:
+    """1 where both ask for the same kind of thing, 0 where they do not, 0.5 where that cannot be told."""
+    if a.head and b.head and max(best(word, b.head[:2]) for word in a.head[:2]) >= KIN:
+        return 1.0
+    if a.dimension and b.dimension:
+        return 1.0 if a.dimension == b.dimension else 0.0
+    if a.head and b.head:
+        return 0.0
+    if (a.dimension and b.head) or (b.dimension and a.head):
+        dimension, other = (a.dimension, b) if a.dimension else (b.dimension, a)
+        return 0.8 if best(dimension, other.head + tuple(other.words)) >= KIN else 0.3
+    return 0.5
