@@ -216,7 +216,10 @@ CREATE TABLE artifact (
 CREATE INDEX artifact_attempt ON artifact (attempt_id);
 CREATE INDEX artifact_created ON artifact (created);
 CREATE INDEX artifact_key ON artifact (canonical_key, identity, state);
+CREATE INDEX artifact_size ON artifact (state, size_bytes);
 CREATE INDEX artifact_state ON artifact (state, created);
+CREATE INDEX artifact_tokens ON artifact (state, solve_tokens);
+CREATE INDEX artifact_uses ON artifact (state, uses);
 
 CREATE TABLE decision (
     id VARCHAR NOT NULL,

@@ -14,13 +14,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from library.candidates import best, tokens
 from library.digest import Digest
 from library.errors import CorruptError, LibraryTooNew, NotFound, UsageError
 from library.migrations import SCHEMA_VERSION
 from library.sqlite import DATABASE, connect_read_only, meaningful_errors, version_of
 
 PREFIX = re.compile(r"(?:blake3:)?([0-9a-f]{6,64})", re.ASCII)
-ORDERS = ("created", "solve_tokens", "size_bytes", "uses", "last_used", "graft_point")
+STATES = ("published", "held", "evicted", "quarantined", "revoked", "imported")
+ORDERS = ("created", "solve_tokens", "size_bytes", "uses")  # each has an index (state, column)
+FILTERS = ("kind", "model", "identity", "reviewer", "verifier", "attempt_id", "parent", "origin")
+TEXT_HITS = 10_000  # a text filter looks at this many of the newest hits
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A published solution whose problem shares words with the query; a higher `score` is a better match."""
+    """A published solution whose problem shares words with the query; `score` in [0, 1], 1 for the same words."""
 
     record: Record
     score: float
@@ -92,12 +96,56 @@ class Index:
 
     def exact(self, canonical_key: str, identity: str | None = None, limit: int = 50) -> list[Record]:
         """Published solutions of the problem with this canonical key, newest first."""
-        sql = f"{_SELECT} WHERE canonical_key = ? AND state = 'published' AND kind = 'solution'"
+        # The unary plus keeps SQLite on the key's index: it would walk all published rows to spare itself a sort.
+        sql = f"{_SELECT} WHERE canonical_key = ? AND +state = 'published' AND kind = 'solution'"
         parameters: list[Any] = [canonical_key]
         if identity is not None:
             sql += " AND identity = ?"
             parameters.append(identity)
         return self._records(f"{sql} ORDER BY created DESC LIMIT ?", [*parameters, limit])
+
+    def artifacts(
+        self,
+        *,
+        states: Sequence[str] | None = None,
+        text: str | None = None,
+        order: str = "created",
+        descending: bool = True,
+        limit: int = 50,
+        offset: int = 0,
+        **filters: str | None,
+    ) -> list[Record]:
+        """A page of the table. `filters` are columns of `FILTERS` with the value they must have; `text` is looked
+        for in the problems, all its words, the last as a beginning (the newest 10,000 hits). `UsageError`."""
+        if order not in ORDERS:
+            raise UsageError(f"cannot order by {order[:40]!r}; one of {', '.join(ORDERS)}")
+        where, parameters = _where(text, filters)
+        direction = "DESC" if descending else "ASC"
+        # One walk along the index of each state, merged: no sort of the whole table, whatever is asked for.
+        part = (
+            f"SELECT rowid AS row, {order} AS key FROM artifact WHERE state = ?{where} ORDER BY 2 {direction} LIMIT ?"
+        )
+        chosen = STATES if states is None else states
+        arms = " UNION ALL ".join(f"SELECT * FROM ({part})" for _ in chosen) or "SELECT NULL, NULL WHERE 0"
+        values = [value for state in chosen for value in (state, *parameters, limit + offset)]
+        merged = f"SELECT row, key FROM ({arms}) ORDER BY key {direction}, row {direction} LIMIT ? OFFSET ?"
+        sql = f"{_SELECT} JOIN ({merged}) AS page ON artifact.rowid = page.row"
+        return self._records(f"{sql} ORDER BY page.key {direction}, page.row {direction}", [*values, limit, offset])
+
+    def count(self, *, states: Sequence[str] | None = None, text: str | None = None, **filters: str | None) -> int:
+        """How many records `artifacts` would page through."""
+        where, parameters = _where(text, filters)
+        chosen = list(STATES if states is None else states)
+        sql = f"SELECT count(*) FROM artifact WHERE state IN ({', '.join('?' * len(chosen))}){where}"
+        return int(self.query(sql, [*chosen, *parameters])[0][0])
+
+    def candidates(self, query: str, k: int = 5, identity: str | None = None) -> list[Candidate]:
+        """Published solutions of similar problems, best first; see candidates.py."""
+        return [
+            Candidate(record, score)
+            for row, score in best(self.query, query, k, identity)
+            for record in self._records(f"{_SELECT} WHERE artifact.rowid = ?", [row])
+        ]
 
     def resolve(self, name: str) -> Record:
         """The artifact with this digest or unique beginning of it (6 hex digits or more)."""
@@ -123,6 +171,38 @@ class Index:
                 self._open.append(held)
             self._local.connection = held
         return held
+
+
+def _where(text: str | None, filters: dict[str, str | None]) -> tuple[str, list[str]]:
+    """More conditions for a query of artifacts, beginning with ` AND`, and their parameters."""
+    sql, parameters = "", []
+    for name, value in filters.items():
+        if name not in FILTERS:
+            raise UsageError(f"cannot filter by {name[:40]!r}; one of {', '.join(FILTERS)}")
+        if value is not None:
+            sql += f" AND {name} = ?"
+            parameters.append(value)
+    if text is not None and text.strip():
+        words = tokens(text)
+        like = "%" + re.sub(r"([\\%_])", r"\\\1", text.strip()) + "%"
+        sql += " AND (state <> 'published' AND problem_text LIKE ? ESCAPE '\\'"
+        parameters.append(like)
+        if words:
+            sql += f""" OR state = 'published' AND digest IN (
+                SELECT digest FROM problemdoc WHERE docid IN (
+                    SELECT rowid FROM problemindex WHERE problemindex MATCH ? ORDER BY rowid DESC LIMIT {TEXT_HITS}))"""
+            parameters.append(" AND ".join(f'"{word}"' for word in words) + "*")
+        sql += ")"
+    return sql, parameters
+
+
+def list_artifacts(root: Path, **conditions: Any) -> list[Record]:
+    """`Index.artifacts` of the library at `root`, without the rest of the library's code."""
+    index = Index(root)
+    try:
+        return index.artifacts(**conditions)
+    finally:
+        index.close()
 
 
 def _record(row: tuple[Any, ...]) -> Record:

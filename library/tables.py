@@ -146,6 +146,9 @@ class Artifact(SQLModel, table=True):
         _one_of("state", "published", "held", "evicted", "quarantined", "revoked", "imported"),
         Index("artifact_key", "canonical_key", "identity", "state"),
         Index("artifact_state", "state", "created"),
+        Index("artifact_tokens", "state", "solve_tokens"),
+        Index("artifact_size", "state", "size_bytes"),
+        Index("artifact_uses", "state", "uses"),
         Index("artifact_created", "created"),
         Index("artifact_attempt", "attempt_id"),
     )
