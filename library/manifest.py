@@ -203,7 +203,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
     if manifest.schema_version != SCHEMA_VERSION:
         raise FormatError(f"this program writes schema version {SCHEMA_VERSION}, not {manifest.schema_version}")
     try:
-        encoded = canonical_json(manifest.model_dump(mode="json"))
+        # Not mode="json": that would quietly turn bytes and number keys in the free fields into text.
+        encoded = canonical_json(manifest.model_dump())
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the manifest has no canonical JSON: {error}") from error
     _refuse(manifest.check())
@@ -231,7 +232,7 @@ def parse_manifest(raw: bytes) -> Manifest:
     try:
         manifest = Manifest.model_validate_json(raw if version == SCHEMA_VERSION else canonical_json(value))
         # An omitted field that has a default, or a number written another way, shows only here.
-        same = version != SCHEMA_VERSION or canonical_json(manifest.model_dump(mode="json")) == raw
+        same = version != SCHEMA_VERSION or canonical_json(manifest.model_dump()) == raw
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise FormatError(f"manifest field {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
