@@ -16,7 +16,7 @@ from library.blobs import blob_path
 from library.database import Change
 from library.digest import Digest
 from library.errors import Conflict, DigestMismatch, StorageFull, UsageError
-from library.records import found
+from library.problems import found
 from library.reviews import Encodable, Reviews
 from library.search import Record, parse
 from library.tables import Artifact, Attempt

@@ -10,7 +10,7 @@ from library.audit import now
 from library.database import new_id
 from library.errors import Conflict
 from library.people import People
-from library.records import found
+from library.problems import found
 from library.tables import Book, Segment
 
 

@@ -7,7 +7,7 @@ from sqlmodel import col, select
 from library.artifacts import Artifacts
 from library.audit import now
 from library.database import new_id
-from library.records import found
+from library.problems import found
 from library.tables import Artifact, Measurement, Outcome, PairLabel
 
 

@@ -7,7 +7,7 @@ from sqlmodel import col, select
 from library.audit import now
 from library.errors import Conflict
 from library.outcomes import Outcomes
-from library.records import found
+from library.problems import found
 from library.tables import Key, User
 
 

@@ -14,7 +14,7 @@ from library.blobs import staged_path
 from library.database import Change, new_id
 from library.digest import Digest
 from library.errors import Conflict, StaleVersion, UsageError
-from library.records import Records, found
+from library.problems import Problems, found
 from library.tables import Artifact, Attempt, Decision, Evidence, Lease, Problem
 
 OPEN_FOR_REVIEW = ("pending", "flagged")
@@ -44,7 +44,7 @@ class ReviewCounts:
     leased: int
 
 
-class Reviews(Records):
+class Reviews(Problems):
     # staging
 
     def stage(self, encoded: Encodable) -> str:

@@ -82,6 +82,7 @@ class Index:
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._common: dict[str, int] = {}
 
     def close(self) -> None:
         with self._guard:
@@ -143,7 +144,7 @@ class Index:
         """Published solutions of similar problems, best first; see candidates.py."""
         return [
             Candidate(record, score)
-            for row, score in best(self.query, query, k, identity)
+            for row, score in best(self.query, query, k, identity, self._common)
             for record in self._records(f"{_SELECT} WHERE artifact.rowid = ?", [row])
         ]
 

@@ -1,6 +1,6 @@
 """The library: one folder with a database and its blobs. `Library` is the facade that everything above uses.
 
-Knows how to open a library safely. Its parts know the rest: records.py (problems, jobs), reviews.py (attempts,
+Knows how to open a library safely. Its parts know the rest: problems.py (problems, jobs), reviews.py (attempts,
 decisions), artifacts.py (deposits, states), outcomes.py (asks, labels, measurements), people.py (users, keys),
 books.py (books, segments).
 """

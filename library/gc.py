@@ -1,0 +1,77 @@
+"""Removes files that nothing refers to. The only place, besides eviction, that deletes blobs.
+
+Knows rows and files. Runs alone, under the maintenance lock, and leaves young files: another process may have
+staged a state whose attempt it has yet to record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlmodel import select
+
+from library.blobs import STAGING, TEMPORARY, Stray
+from library.store import Library
+from library.tables import Artifact, Attempt
+
+GRACE_SECONDS = 3600.0
+REVOKED_SECONDS = 30 * 86400.0  # the bytes of a revoked artifact, kept for whoever looks into the case
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was removed (or would be): paths below the library, and their bytes."""
+
+    removed: tuple[str, ...]
+    bytes_freed: int
+
+
+def collect(
+    library: Library,
+    *,
+    grace: float = GRACE_SECONDS,
+    revoked_grace: float = REVOKED_SECONDS,
+    dry_run: bool = False,
+    actor: str | None = None,
+    timeout: float | None = None,
+) -> Collected:
+    """Deletes unreferenced blobs, staged states of no attempt and interrupted writes older than `grace` seconds.
+
+    A revoked artifact's blob goes `revoked_grace` seconds after its revocation. Quarantine is never touched, nor
+    are files whose names are no digests. `LibraryBusy` if another process works on the library until `timeout`.
+    """
+    with library._locked(exclusive=True, timeout=timeout):
+        doomed = [
+            stray
+            for stray in library.blobs.walk()
+            if stray.kind == "file" and _useless(library, stray, grace, revoked_grace)
+        ]
+        paths = tuple(stray.path for stray in doomed)
+        if dry_run or not doomed:
+            return Collected(paths, sum(stray.size for stray in doomed))
+        with library._write(actor) as change:
+            size = sum(stray.size for stray in doomed)
+            change.log("gc.collect", f"{len(doomed)} files", paths=list(paths), bytes=size)
+        return Collected(paths, sum(library.blobs.remove_path(path) for path in paths))
+
+
+def _useless(library: Library, stray: Stray, grace: float, revoked_grace: float) -> bool:
+    if stray.path.rpartition("/")[2].startswith(TEMPORARY):
+        return stray.age >= grace
+    if stray.digest is None:
+        return False
+    with library._read() as session:
+        if stray.path.startswith(f"{STAGING}/"):
+            used = session.exec(select(Attempt.id).where(Attempt.staged == str(stray.digest))).first()
+            return used is None and stray.age >= grace
+        row = session.get(Artifact, str(stray.digest))
+    if row is None:
+        return stray.age >= grace
+    if row.state == "revoked":
+        return row.state_since <= _ago(revoked_grace)
+    return row.state == "evicted"
+
+
+def _ago(seconds: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
