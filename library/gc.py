@@ -21,10 +21,14 @@ REVOKED_SECONDS = 30 * 86400.0  # the bytes of a revoked artifact, kept for whoe
 
 @dataclass(frozen=True)
 class Collected:
-    """What was removed (or would be): paths below the library, and their bytes."""
+    """What was removed (or would be): paths below the library, and their bytes.
+
+    `set_aside` are files of quarantined records that were still in their old place.
+    """
 
     removed: tuple[str, ...]
     bytes_freed: int
+    set_aside: tuple[str, ...] = ()
 
 
 def collect(
@@ -38,22 +42,36 @@ def collect(
 ) -> Collected:
     """Deletes unreferenced blobs, staged states of no attempt and interrupted writes older than `grace` seconds.
 
-    A revoked artifact's blob goes `revoked_grace` seconds after its revocation. Quarantine is never touched, nor
+    A revoked artifact's blob goes `revoked_grace` seconds after its revocation. Nothing in quarantine is touched, nor
     are files whose names are no digests. `LibraryBusy` if another process works on the library until `timeout`.
     """
     with library._locked(exclusive=True, timeout=timeout):
-        doomed = [
-            stray
-            for stray in library.blobs.walk()
-            if stray.kind == "file" and _useless(library, stray, grace, revoked_grace)
-        ]
-        paths = tuple(stray.path for stray in doomed)
-        if dry_run or not doomed:
-            return Collected(paths, sum(stray.size for stray in doomed))
+        doomed: list[Stray] = []
+        suspect: list[Stray] = []
+        for stray in library.blobs.walk():
+            if stray.kind != "file":
+                continue
+            if _useless(library, stray, grace, revoked_grace):
+                doomed.append(stray)
+            elif _quarantined(library, stray):  # whoever quarantined the record stopped before moving the file
+                suspect.append(stray)
+        paths, aside = tuple(stray.path for stray in doomed), tuple(stray.path for stray in suspect)
+        if dry_run or not (doomed or suspect):
+            return Collected(paths, sum(stray.size for stray in doomed), aside)
         with library._write(actor) as change:
             size = sum(stray.size for stray in doomed)
-            change.log("gc.collect", f"{len(doomed)} files", paths=list(paths), bytes=size)
-        return Collected(paths, sum(library.blobs.remove_path(path) for path in paths))
+            change.log("gc.collect", f"{len(doomed)} files", paths=list(paths), bytes=size, set_aside=list(aside))
+        for path in aside:
+            library.blobs.set_aside(path)
+        return Collected(paths, sum(library.blobs.remove_path(path) for path in paths), aside)
+
+
+def _quarantined(library: Library, stray: Stray) -> bool:
+    if stray.digest is None or stray.path.startswith(f"{STAGING}/"):
+        return False
+    with library._read() as session:
+        row = session.get(Artifact, str(stray.digest))
+    return row is not None and row.state == "quarantined"
 
 
 def _useless(library: Library, stray: Stray, grace: float, revoked_grace: float) -> bool:
