@@ -25,9 +25,19 @@ from typing import Any
 
 import pytest
 
-from library.artifact import MAX_HEADER_BYTES, decode, decode_header, header_size
+from library.artifact import (
+    ALIGNMENT,
+    ITEM_SIZES,
+    MAX_BRACKETS,
+    MAX_HEADER_BYTES,
+    MAX_TENSORS,
+    decode,
+    decode_header,
+    header_size,
+)
 from library.digest import canonical_json, digest_bytes, digest_json
 from library.errors import CorruptError, DigestMismatch, FormatError
+from library.manifest import Manifest
 from tests.library.artifacts import artifact_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -457,3 +467,21 @@ def test_the_independent_reader_refuses_every_flipped_byte(honest: bytes, their_
         with pytest.raises(ValueError, match="tensor"):
             their_read(bytes(damaged))
         damaged[position] ^= 0x40
+
+
+def test_the_specification_names_the_limits_that_are_enforced() -> None:
+    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+    assert f"at most {MAX_TENSORS:,} tensors" in text
+    assert f"at most {MAX_HEADER_BYTES >> 20} MiB" in text
+    assert f"at most {MAX_BRACKETS:,} bytes" in text
+    assert f"multiple of {ALIGNMENT}" in text
+    sizes = {
+        dtype: int(row.split("|")[1])
+        for row in text.splitlines()
+        if row.count("|") == 3 and row.split("|")[1].strip().isdigit()
+        for dtype in row.split("|")[2].replace("`", "").split()
+        if dtype in ITEM_SIZES
+    }
+    assert sizes == dict(ITEM_SIZES)
+    for field in Manifest.model_fields:
+        assert f"`{field}`" in text
