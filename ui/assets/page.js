@@ -1,0 +1,65 @@
+// Keys, copy buttons and the choice of light or dark. Sends nothing anywhere and decides nothing:
+// a key presses a button that is on the page, and only while that button can be seen.
+(() => {
+  const KEYS = {
+    a: "review-approve", r: "review-reject", s: "review-skip", f: "review-flag", u: "review-undo",
+    ArrowRight: "review-next", ArrowLeft: "review-previous", "?": "review-help",
+  };
+  const THEME = "scion-theme";
+
+  const typing = (target) => {
+    const element = target instanceof Element ? target : null;
+    return !element || element.closest("input, textarea, select, [contenteditable=''], [contenteditable='true']") !== null;
+  };
+  const button = (id) => {
+    const found = document.getElementById(id);
+    if (!found) return null;
+    return found.matches("button") ? found : found.querySelector("button");
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    const id = KEYS[event.key];
+    if (!id || typing(event.target)) return;
+    // Arrow keys belong to the tab list, sliders and radio groups while these have the focus.
+    if (event.key.startsWith("Arrow") && event.target.closest("[role=tablist], [role=radiogroup], [role=slider]")) return;
+    const pressed = button(id);
+    if (!pressed || pressed.disabled || pressed.offsetParent === null) return;
+    event.preventDefault();
+    pressed.click();
+  });
+
+  document.addEventListener("click", async (event) => {
+    const copy = event.target.closest("[data-copy]");
+    if (copy) {
+      event.stopPropagation();
+      try {
+        await navigator.clipboard.writeText(copy.dataset.copy);
+        copy.dataset.said = "copied";
+      } catch {
+        copy.dataset.said = "not copied";
+      }
+      setTimeout(() => { delete copy.dataset.said; }, 1200);
+      return;
+    }
+    if (event.target.closest("[data-theme-toggle]")) {
+      const dark = !document.body.classList.contains("dark");
+      localStorage.setItem(THEME, dark ? "dark" : "light");
+      paint();
+    }
+  }, true);
+
+  const paint = () => {
+    const kept = localStorage.getItem(THEME);
+    if (!document.body || !kept) return;
+    document.body.classList.toggle("dark", kept === "dark");
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    paint();
+    // Gradio sets its own choice once it has mounted.
+    new MutationObserver(() => {
+      const kept = localStorage.getItem(THEME);
+      if (kept && document.body.classList.contains("dark") !== (kept === "dark")) paint();
+    }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  });
+})();

@@ -1,0 +1,134 @@
+"""What every tab is given, and what all of them do alike: who asks, rows that can be chosen, follow a job.
+
+Knows Gradio and the engine's interface; shows nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from library.errors import NotFound, ScionError, StaleVersion
+from ui.access import Access, Denied, Person, Right
+from ui.render import parts
+from ui.render.html import Html
+
+if TYPE_CHECKING:
+    from core.engine import Engine
+    from core.jobs import JobView
+    from core.settings import Settings
+
+POLL_SECONDS = 0.14  # seven looks a second; more would slow the model down and nobody could read it
+_QUIET_SECONDS = 3.0
+_KEPT = 10_000
+
+# Rows carry `data-key`; a click, or Enter on the button in a row, becomes the event `pick` with that key.
+_PICK = """
+element.addEventListener('click', (event) => {
+  if (event.target.closest('[data-copy], a, summary, pre')) return;
+  const row = event.target.closest('[data-key]');
+  if (row && element.contains(row)) trigger('pick', {key: row.dataset.key});
+});
+"""
+
+
+class Watched:
+    """Which job a panel of a browser tab shows last; an older listener sees that it was replaced and ends."""
+
+    def __init__(self) -> None:
+        self._turns: OrderedDict[tuple[str | None, str], int] = OrderedDict()
+        self._count = 0
+
+    def begin(self, session: str | None, panel: str) -> tuple[tuple[str | None, str], int]:
+        self._count += 1
+        self._turns[session, panel] = self._count
+        self._turns.move_to_end((session, panel))
+        while len(self._turns) > _KEPT:
+            self._turns.popitem(last=False)
+        return (session, panel), self._count
+
+    def current(self, turn: tuple[tuple[str | None, str], int]) -> bool:
+        return self._turns.get(turn[0]) == turn[1]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The engine and the person check; one a server."""
+
+    engine: Engine
+    access: Access
+    settings: Settings
+    watched: Watched
+
+    def who(self, request: gr.Request | None, right: Right = Right.VIEW) -> Person:
+        """The person who asks and has the right; `Denied` otherwise. The first line of every handler."""
+        return self.access.require(request, right)
+
+    def job(self, job_id: str, person: Person) -> JobView:
+        """One's own job, or anybody's for a reviewer; others do not exist."""
+        view: JobView = self.engine.job(job_id)
+        if view.owner != person.name and not person.may(Right.REVIEW):
+            raise NotFound(f"no job {job_id}")
+        return view
+
+    async def follow(self, job_id: str, request: gr.Request | None, panel: str) -> AsyncIterator[JobView]:
+        """The job each time that something about it changed, until it is over or the panel shows another job.
+
+        Ends silently if there is no such job. Stopping to listen does not stop the job.
+        """
+        turn = self.watched.begin(getattr(request, "session_hash", None), panel)
+        last: object = None
+        waited = 0.0
+        while True:
+            try:
+                person = self.who(request)
+                view = await asyncio.to_thread(self.job, job_id, person)
+            except (NotFound, Denied):
+                return
+            if not self.watched.current(turn):
+                return
+            seen = (view.state, view.progress)
+            if seen != last or waited > _QUIET_SECONDS:
+                last, waited = seen, 0.0
+                yield view
+            if view.over:
+                return
+            await asyncio.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
+
+
+def panel(value: str = "", **options: Any) -> gr.HTML:
+    """A place for HTML that `ui.render` made."""
+    options.setdefault("js_on_load", None)
+    return gr.HTML(Html(value), apply_default_css=False, **options)
+
+
+def pickable(value: str = "", **options: Any) -> gr.HTML:
+    """Like `panel`, with rows that can be chosen: it has the event `pick`."""
+    return gr.HTML(Html(value), js_on_load=_PICK, apply_default_css=False, **options)
+
+
+def picked(event: gr.EventData) -> str:
+    """The key that a `pick` event carries. It came from the browser: treat it as any other input."""
+    data = getattr(event, "_data", None)
+    key = data.get("key") if isinstance(data, dict) else None
+    return key if isinstance(key, str) and len(key) <= 200 else ""
+
+
+def fault(error: ScionError) -> Html:
+    """An error of ours as a notice with its way out."""
+    title = "Not allowed" if isinstance(error, Denied) else "Not done"
+    if isinstance(error, StaleVersion):
+        title = "Changed since you looked"
+    if isinstance(error, NotFound):
+        title = "Not found"
+    return parts.notice("bad", title, str(error))
+
+
+def done(text: str) -> Html:
+    return parts.notice("good", text)

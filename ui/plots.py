@@ -1,0 +1,131 @@
+"""The dashboard's figures and their data as CSV, from plain numbers. Knows no Gradio and reads no library.
+
+A figure and its CSV come from the same `Table`, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from library.statistics import Statistics
+    from library.tables import PairLabel
+
+# Middle tones that can be told apart on a light and on a dark ground; text takes its colour from the page's style.
+GOOD, WARN, BAD, ACCENT, NONE = "#3f9e6c", "#c98a1b", "#cf5a6d", "#2f93a8", "#8b8f8c"
+_GRID = "rgba(128,132,130,0.22)"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A figure's data: `columns` names each cell of each row."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def csv(self) -> str:
+        """RFC 4180 text. A cell that a spreadsheet would take for a formula is quoted with an apostrophe."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\r\n")
+        writer.writerow(self.columns)
+        writer.writerows([[_inert(cell) for cell in row] for row in self.rows])
+        return out.getvalue()
+
+
+def saved(numbers: Statistics) -> Table:
+    """Tokens and seconds saved by day, and their running totals."""
+    rows, tokens, seconds = [], 0, 0.0
+    for day in numbers.days:
+        tokens += day.tokens_saved
+        seconds += day.seconds_saved
+        rows.append((day.date, day.tokens_saved, round(day.seconds_saved, 3), tokens, round(seconds, 3)))
+    return Table(
+        "saved",
+        "Saved by grafts",
+        ("date", "tokens_saved", "seconds_saved", "tokens_total", "seconds_total"),
+        tuple(rows),
+    )
+
+
+def verdicts(numbers: Statistics) -> Table:
+    """Asks by verdict and day; `wrong` are grafts flagged as wrong."""
+    rows = tuple((d.date, d.grafts, d.transfers, d.refusals, d.wrong) for d in numbers.days)
+    return Table("verdicts", "Verdicts", ("date", "graft", "transfer", "refuse", "wrong"), rows)
+
+
+def labels(items: Sequence[PairLabel]) -> Table:
+    """How people judged pairs of problems, by where the label comes from."""
+    counts: dict[str, dict[str, int]] = {}
+    for item in items:
+        counts.setdefault(item.source or "unnamed", {"safe": 0, "unsafe": 0, "unsure": 0})[item.label] += 1
+    rows = tuple((source, n["safe"], n["unsafe"], n["unsure"]) for source, n in sorted(counts.items()))
+    return Table("labels", "Labels of pairs", ("source", "safe", "unsafe", "unsure"), rows)
+
+
+def holdings(numbers: Statistics) -> Table:
+    """Artifacts by state."""
+    return Table("artifacts", "Artifacts by state", ("state", "artifacts"), tuple(numbers.artifacts))
+
+
+def reviewers(numbers: Statistics) -> Table:
+    rows = tuple((r.name, r.approved, r.rejected) for r in numbers.reviewers)
+    return Table("reviewers", "Decisions by reviewer", ("reviewer", "approved", "rejected"), rows)
+
+
+def figure(table: Table) -> Any:
+    """The Plotly figure of one of the tables above; None where there is nothing to draw."""
+    if not table.rows:
+        return None
+    import plotly.graph_objects as go
+
+    chart = go.Figure()
+    dated = table.columns[0] == "date"
+    across = [row[0][5:] if dated else row[0] for row in table.rows]
+    if table.name == "saved":
+        bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT}
+        chart.add_bar(name="tokens a day", opacity=0.45, **bars)
+        chart.add_scatter(name="tokens in total", x=across, y=[row[3] for row in table.rows], line_color=ACCENT)
+        chart.add_scatter(
+            name="seconds in total",
+            x=across,
+            y=[row[4] for row in table.rows],
+            line={"color": WARN, "dash": "dot"},
+            yaxis="y2",
+        )
+        chart.update_layout(
+            yaxis_title="tokens",
+            yaxis2={"title": "seconds", "overlaying": "y", "side": "right", "showgrid": False, "rangemode": "tozero"},
+        )
+    else:
+        colours = {
+            "graft": GOOD, "transfer": WARN, "refuse": BAD, "safe": GOOD, "unsafe": BAD, "unsure": NONE,
+            "artifacts": ACCENT, "approved": GOOD, "rejected": BAD,
+        }  # fmt: skip
+        for place, name in enumerate(table.columns[1:], 1):
+            if name in colours:
+                chart.add_bar(name=name, x=across, y=[row[place] for row in table.rows], marker_color=colours[name])
+        chart.update_layout(barmode="stack", showlegend=len(table.columns) > 2)
+    chart.update_layout(
+        height=280,
+        margin={"l": 52, "r": 52 if table.name == "saved" else 16, "t": 12, "b": 40},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"size": 12, "color": NONE, "family": "system-ui, sans-serif"},
+        legend={"orientation": "h", "y": 1.12, "x": 0},
+        bargap=0.45 if len(across) > 4 else 0.8,
+        hovermode="x unified" if table.name in ("saved", "verdicts") else "closest",
+        dragmode=False,
+    )
+    chart.update_xaxes(type="category", showgrid=False, linecolor=_GRID, nticks=8, tickangle=0)
+    chart.update_yaxes(gridcolor=_GRID, zerolinecolor=_GRID, rangemode="tozero", nticks=6)
+    return chart
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

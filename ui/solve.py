@@ -1,0 +1,250 @@
+"""The Solve tab: write a problem, see what the library offers, watch the model work. Closing the page loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from library.errors import NotFound, ScionError
+from ui.access import Right
+from ui.page import Page, fault, panel, pickable, picked
+from ui.render import jobs as show
+from ui.render import parts, prose, records
+from ui.render.html import Html, join
+
+# One step, small numbers: the embedded model solves these.
+EXAMPLES = (
+    "Jose starts with 7 bottle caps. He gets 2 more from Rebecca. How many bottle caps does Jose end with?",
+    "There are 4 cards. 3 cards more are added. How many are there total?",
+    "Brenda starts with 7 Skittles. She buys 8 more. How many Skittles does Brenda end with?",
+)
+EXAMPLE_ANSWERS = ("9", "7", "15")
+
+
+@dataclass(frozen=True)
+class Solve:
+    problem: gr.Textbox
+    reference: gr.Textbox
+    attempts: gr.Slider
+    budget: gr.Slider
+    temperature: gr.Slider
+    seed: gr.Number
+    examples: tuple[gr.Button, ...]
+    offer: gr.HTML
+    message: gr.HTML
+    solve: gr.Button
+    ask: gr.Button
+    status: gr.HTML
+    live: gr.HTML
+    result: gr.HTML
+    solution: gr.Markdown
+    evidence: gr.HTML
+    cancel: gr.Button
+    review: gr.Button
+    mine: gr.HTML
+    attempt: gr.State
+
+    @property
+    def stage(self) -> list[Any]:
+        """What follows a job, in the order of `_shown`."""
+        return [
+            self.status, self.live, self.result, self.solution, self.evidence, self.cancel, self.review, self.attempt,
+            self.mine,
+        ]  # fmt: skip
+
+
+def build(page: Page) -> Solve:
+    limits = page.settings
+    with gr.Row(elem_classes="sc-row"):
+        with gr.Column(scale=5, min_width=320, elem_classes="sc-sheet"):
+            problem = gr.Textbox(
+                label="Problem",
+                placeholder="Write a problem; LaTeX is welcome. Shift+Enter solves it.",
+                lines=5,
+                max_lines=14,
+                elem_id="solve-problem",
+            )
+            offer = panel(elem_id="solve-offer", visible=False)
+            reference = gr.Textbox(
+                label="Reference answer (optional)",
+                placeholder="a match ends the attempts early",
+                elem_id="solve-reference",
+            )
+            with gr.Accordion("Attempts, budget, sampling", open=False, elem_classes="sc-fold-block"):
+                attempts = gr.Slider(1, 16, value=min(16, limits.attempts), step=1, label="Attempts")
+                budget = gr.Slider(
+                    16, 4096, value=min(4096, limits.max_tokens), step=16, label="Token budget of an attempt"
+                )
+                temperature = gr.Slider(
+                    0, 1.5, value=min(1.5, limits.temperature), step=0.05, label="Temperature (0: greedy)"
+                )
+                seed = gr.Number(value=0, precision=0, minimum=0, maximum=2**31 - 1, label="Seed")
+            message = panel(elem_id="solve-message")
+            with gr.Row(elem_classes="sc-tight"):
+                solve = gr.Button("Solve", variant="primary", elem_id="solve-go")
+                ask = gr.Button("Ask the library", elem_id="solve-ask")
+            panel(parts.heading("Examples", "one click each"))
+            with gr.Column(elem_classes="sc-tight sc-examples"):
+                examples = tuple(gr.Button(text, size="sm", elem_id=f"example-{n}") for n, text in enumerate(EXAMPLES))
+        with gr.Column(scale=7, min_width=320):
+            with gr.Column(elem_classes="sc-sheet"):
+                status = panel(show.progress(None), elem_id="solve-status")
+                live = panel(
+                    elem_id="solve-live", elem_classes="sc-live-box", max_height=300, autoscroll=True, visible=False
+                )
+                cancel = gr.Button("Cancel", variant="stop", size="sm", visible=False, elem_id="solve-cancel")
+                result = panel(elem_id="solve-result")
+                solution = gr.Markdown(
+                    latex_delimiters=prose.DELIMITERS,
+                    elem_id="solve-solution",
+                    elem_classes="sc-solution",
+                    visible=False,
+                )
+                evidence = panel(elem_id="solve-evidence")
+                review = gr.Button("Review this attempt", variant="primary", visible=False, elem_id="solve-review")
+            with gr.Column(elem_classes="sc-sheet"):
+                panel(parts.heading("My jobs", "kept by the server, also when this page is closed"))
+                mine = pickable(elem_id="solve-jobs")
+    attempt = gr.State("")
+    return Solve(
+        problem, reference, attempts, budget, temperature, seed, examples, offer, message, solve, ask, status, live,
+        result, solution, evidence, cancel, review, mine, attempt,
+    )  # fmt: skip
+
+
+def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
+    inputs = [tab.problem, tab.reference, tab.attempts, tab.budget, tab.temperature, tab.seed]
+
+    def submit(
+        problem: str, reference: str, attempts: float, budget: float, heat: float, seed: float, request: gr.Request
+    ) -> tuple[Any, Html]:
+        try:
+            person = page.who(request, Right.SOLVE)
+            job_id = page.engine.submit(
+                problem or "",
+                by=person.name,
+                reference=(reference or "").strip() or None,
+                attempts=int(attempts),
+                max_tokens=int(budget),
+                temperature=float(heat),
+                seed=int(seed or 0),
+                source="page",
+            )
+        except ScionError as error:
+            return gr.skip(), fault(error)
+        return job_id, Html("")
+
+    def ask(problem: str, budget: float, request: gr.Request) -> tuple[Any, Html]:
+        try:
+            person = page.who(request, Right.SOLVE)
+            return page.engine.submit_ask(problem or "", by=person.name, fresh_max_tokens=int(budget)), Html("")
+        except ScionError as error:
+            return gr.skip(), fault(error)
+
+    async def follow(job_id: str, request: gr.Request) -> AsyncIterator[list[Any]]:
+        if not job_id:
+            yield _idle(page, request)
+            return
+        state = ""
+        async for view in page.follow(job_id, request, "solve"):
+            yield _shown(page, view, request, jobs_changed=view.state != state)
+            state = view.state
+        if not state:
+            yield _idle(page, request)
+
+    def stop(job_id: str, request: gr.Request) -> Html:
+        try:
+            person = page.who(request, Right.SOLVE)
+            page.engine.cancel(page.job(job_id, person).id, by=person.name)
+        except ScionError as error:
+            return fault(error)
+        return Html("")
+
+    def offered(problem: str, request: gr.Request) -> tuple[Any, Any, Any]:
+        try:
+            page.who(request)
+            found = page.engine.offer(problem) if (problem or "").strip() else None
+        except ScionError:
+            found = None
+        shown = show.offer(found)
+        exact = found is not None and str(found.verdict) == "GRAFT"
+        first, second = ("secondary", "primary") if exact else ("primary", "secondary")
+        return gr.update(value=shown, visible=bool(shown)), gr.update(variant=first), gr.update(variant=second)
+
+    def pick(event: gr.EventData, request: gr.Request) -> tuple[Any, Html]:
+        try:
+            return page.job(picked(event), page.who(request)).id, Html("")
+        except ScionError as error:
+            return gr.skip(), fault(error)
+
+    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    listening: dict[str, Any] = {**private, "concurrency_limit": None}
+    demo.load(follow, [job], tab.stage, **listening)
+    for start in (
+        tab.solve.click(submit, inputs, [job, tab.message], **private),
+        tab.problem.submit(submit, inputs, [job, tab.message], **private),
+        tab.ask.click(ask, [tab.problem, tab.budget], [job, tab.message], **private),
+        tab.mine.pick(pick, None, [job, tab.message], **private),
+    ):
+        start.success(follow, [job], tab.stage, **listening)
+    tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
+    tab.problem.change(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], trigger_mode="always_last", **private)
+    for number, button in enumerate(tab.examples):
+        text, answer = EXAMPLES[number], EXAMPLE_ANSWERS[number]
+        button.click(lambda t=text, a=answer: (t, a), None, [tab.problem, tab.reference], queue=False, **private)
+
+
+def _idle(page: Page, request: gr.Request) -> list[Any]:
+    hidden = gr.update(visible=False)
+    return [show.progress(None), hidden, Html(""), hidden, Html(""), hidden, hidden, "", _mine(page, request, "")]
+
+
+def _mine(page: Page, request: gr.Request, chosen: str) -> Html:
+    try:
+        person = page.who(request)
+        return show.listing(page.engine.jobs(owner=person.name, limit=8), chosen)
+    except ScionError as error:
+        return fault(error)
+
+
+def _shown(page: Page, view: Any, request: gr.Request, *, jobs_changed: bool) -> list[Any]:
+    """The stage for one look at a job, in the order of `Solve.stage`."""
+    result, solution, evidence, attempt = Html(""), "", Html(""), ""
+    if view.over:
+        result, solution, evidence, attempt = _outcome(page, view)
+    running = not view.over
+    return [
+        show.progress(view),
+        gr.update(value=show.live(view), visible=running or not (solution or result)),
+        result,
+        gr.update(value=prose.markdown(solution), visible=bool(solution)),
+        evidence,
+        gr.update(visible=running),
+        gr.update(visible=bool(attempt)),
+        attempt,
+        _mine(page, request, view.id) if jobs_changed else gr.skip(),
+    ]
+
+
+def _outcome(page: Page, view: Any) -> tuple[Html, str, Html, str]:
+    """What came of a job that is over: (figures, solution text, evidence, attempt to review)."""
+    library, said = page.engine.library, view.result
+    if view.kind == "ask" and said:
+        attempt = str(said.get("attempt_id") or "")
+        return show.ask(said), str(said.get("text") or ""), Html(""), attempt
+    attempts = [str(a) for a in said.get("attempts") or ()]
+    chosen = str(said.get("chosen") or (attempts[-1] if attempts else ""))
+    if not chosen:
+        return Html(""), "", Html(""), ""
+    try:
+        row = library.attempt(chosen)
+        found = library.evidence(chosen)
+    except NotFound:
+        return Html(""), "", Html(""), ""
+    result = join(
+        [show.answer(row.answer), parts.folded("Thinking", parts.pre(row.thinking)) if row.thinking else None]
+    )
+    return result, row.solution, records.evidence(found), chosen if row.review in ("pending", "flagged") else ""
