@@ -5,6 +5,7 @@ Generated from an honest bundle; where the attack is not on a digest or the sign
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import tarfile
@@ -169,6 +170,18 @@ def test_every_flipped_byte_of_a_signed_bundle_is_refused(key: SigningKey) -> No
         with pytest.raises((CorruptError, UntrustedError)):
             read_bundle(io.BytesIO(data), trusted={key.id: key.public}, require_signature=True)
         data[position] ^= 0x04
+
+
+@pytest.mark.parametrize("module", ["bundle", "ustar", "records", "artifact", "compression"])
+def test_what_reads_foreign_bytes_opens_no_file(module: str) -> None:
+    """No path in a bundle can be followed, and no link swapped in, where there is nothing that opens a path."""
+    source = Path(__file__).resolve().parents[2] / "library" / f"{module}.py"
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not imported & {"pathlib", "io", "shutil", "tarfile", "zipfile", "tempfile", "library.fsio"}
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert not {call for call in calls if call in ("open", "eval", "exec") or call.startswith("os.")} - {"os.cpu_count"}
 
 
 # Bombs
