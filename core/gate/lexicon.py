@@ -18,6 +18,7 @@ _MORE_IRREGULAR = {
     "does": "do",
     "has": "have",
 }
+_OE = frozenset({"shoe", "toe", "canoe", "foe", "horseshoe"})
 _VOWELS = "aeiouy"
 
 
@@ -91,6 +92,12 @@ def spellings() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
+def unit_words() -> dict[str, str]:
+    """Base form of a unit of measure, or of a word derived from one, to the unit's name."""
+    return {word: line.split()[0] for line in table_lines("units.txt") for word in line.split()}
+
+
+@lru_cache(maxsize=1)
 def known_words() -> frozenset[str]:
     """Base forms of all words in the tables: a capital at a sentence's start does not make one of these a name."""
     return frozenset(a for a, _ in synonyms() | kin() | antonyms()) | _verbs() | stop_words() | frozenset(classes())
@@ -130,6 +137,8 @@ def _singular(low: str) -> str:
             if low[:-1] in {"movie", "cookie", "brownie", "pie", "tie", "calorie", "zombie"}
             else low[:-3] + "y"
         )
+    if low.endswith("oes") and low[:-1] in _OE:
+        return low[:-1]
     if low.endswith(_ES):
         shorter = low[:-2]
         return (

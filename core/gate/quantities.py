@@ -36,6 +36,9 @@ _TIMES = {
 }  # fmt: skip
 _HALVES = frozenset({"halve", "halved", "halves"})
 _GROUPS = {"dozen": 12, "dozens": 12, "score": 20}
+_COMPARED = frozenset(
+    {"as", "more", "less", "the", "that", "what", "than", "his", "her", "their", "its", "this", "those"}
+)
 NUMBER_WORDS = (
     frozenset(_UNITS) | frozenset(_TENS) | frozenset(_SCALES) | frozenset(_TIMES) | frozenset({"half", "dozen"})
 )
@@ -141,7 +144,7 @@ def _figures(tokens: Sequence[Token], index: int) -> Quantity | None:
         return Quantity(value / 100, "percent", first, index + 1, False)
     if word == "per" and _low(tokens, index + 1) == "cent":
         return Quantity(value / 100, "percent", first, index + 2, False)
-    if word == "times":
+    if word == "times" and _multiplies(tokens, index + 1):
         return Quantity(value, "times", first, index + 1, False)
     return Quantity(value, form, first, index, False)
 
@@ -151,6 +154,17 @@ def _words(tokens: Sequence[Token], index: int) -> Quantity | None:
     word = _low(tokens, index)
     before = _low(tokens, index - 1)
     if word in _TIMES:
+        if word in ("twice", "thrice") and _low(tokens, index + 1) in (
+            "a",
+            "per",
+            "each",
+            "every",
+            "in",
+            "this",
+            "daily",
+            "weekly",
+        ):
+            return Quantity(Fraction(_TIMES[word]), "count", first, index + 1, True)
         return Quantity(Fraction(_TIMES[word]), "times", first, index + 1, True)
     if word in _HALVES:
         return Quantity(Fraction(1, 2), "part", first, index + 1, True)
@@ -239,9 +253,17 @@ def _spelled(tokens: Sequence[Token], index: int) -> Quantity:
         return Quantity(value * _GROUPS[part], "count", first, index + skip, True)
     if part == "percent":
         return Quantity(value / 100, "percent", first, index + skip, True)
-    if part == "times" and skip == 1:
+    if part == "times" and skip == 1 and _multiplies(tokens, index + 1):
         return Quantity(value, "times", first, index + 1, True)
     return Quantity(value, "count", first, index, True)
+
+
+def _multiplies(tokens: Sequence[Token], index: int) -> bool:
+    """Whether `times` before `index` compares (`three times as many`) rather than counts (`three times a week`)."""
+    word = _low(tokens, index)
+    return word in _COMPARED or (
+        word.endswith("er") and word not in ("after", "over", "per", "her", "under", "however")
+    )
 
 
 def _of(tokens: Sequence[Token], index: int) -> bool:

@@ -6,26 +6,60 @@ Only for running text: a problem with formulas is never accepted by these measur
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.alike import coverage, opposite
+from core.gate.alike import best, coverage, opposite
 from core.gate.lexicon import lemma, stop_words, table_lines
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading, Word
 from core.gate.roles import roles
-from core.gate.target import same_target, target
+from core.gate.target import question_differs, same_target, target
 from core.gate.verdict import Reason
 
 # Classes whose coming or going changes the answer however the rest is worded.
 _HARD = frozenset(
-    "at_least at_most maximum minimum negation lose borrow tax reverse probability perimeter area volume replacement "  # noqa: SIM905
+    "at_least at_most maximum minimum negation lose borrow tax reverse probability replacement "  # noqa: SIM905
     "consecutive even odd ratio".split()
 )
+_OPERATIONS = frozenset(
+    {"left", "more", "less", "average", "ratio", "difference", "product", "quotient", "probability"}
+)
 # In the question these decide what is asked.
-_ASKED = frozenset(
-    "left average difference ratio at_least at_most maximum minimum negation perimeter area volume more less percent".split()
-)  # noqa: SIM905
+_ASKED = _OPERATIONS | {
+    "at_least",
+    "at_most",
+    "maximum",
+    "minimum",
+    "negation",
+    "perimeter",
+    "area",
+    "volume",
+    "percent",
+}
+_CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "—", "(", ")"})
+_POLES = (
+    ("more", "less"), ("first", "last"), ("before", "after"), ("maximum", "minimum"), ("at_least", "at_most"),
+    ("buy", "sell"), ("increase", "decrease"), ("discount", "tax"), ("profit", "lose"), ("total", "average"),
+    ("total", "difference"), ("perimeter", "area"), ("area", "volume"),
+)  # fmt: skip
+_DAYS = frozenset(
+    [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+    ]
+    + ["may", "june", "july", "august", "september", "october", "november", "december"]
+)
 _AMOUNTS = frozenset({"amount", "number", "balance", "quantity", "total", "money", "time"})
 # Two ways to ask for one thing.
 _ASKED_ALIKE = (frozenset({"more", "difference"}), frozenset({"less", "difference"}))
@@ -42,34 +76,73 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     """Compares two readings; `verbatim` is the share of units in common in order. Pure."""
     r = roles(stored, query)
     against: list[Reason] = []
+    load_a = {w.load for w in stored.words if w.load}
+    load_b = {w.load for w in query.words if w.load}
+    asked_a, asked_b = _asked(stored), _asked(query)
     if r.missing or r.extra:
         told = [f"only the stored problem has {', '.join(r.missing)}"] if r.missing else []
         told += [f"only the query has {', '.join(r.extra)}"] if r.extra else []
         against.append(Reason("numbers", "the numbers differ: " + "; ".join(told)))
-    strange = _strange_names(stored, query)
-    if strange:
-        against.append(Reason("names", f"only one text names {', '.join(sorted(strange))}"))
-    load_a = {w.load for w in stored.words if w.load}
-    load_b = {w.load for w in query.words if w.load}
-    asked_a, asked_b = _asked(stored), _asked(query)
+    if r.reordered:
+        against.append(Reason("order", f"the numbers come in another order ({r.reordered}), so their roles may differ"))
+    if r.strange_units:
+        against.append(Reason("unit", f"only one text measures in: {', '.join(r.strange_units)}"))
+    flipped = _flipped(stored, query)
+    if flipped:
+        against.append(Reason("flip", f"turned round: {flipped}"))
+    strange_a, strange_b = _strange_names(stored, query)
+    if strange_a and strange_b:
+        against.append(Reason("names", f"other names: {_list(strange_a)} in one text, {_list(strange_b)} in the other"))
+    asked_names = [_asked_names(reading, stored.names & query.names) for reading in (stored, query)]
+    if all(asked_names) and asked_names[0] != asked_names[1]:
+        against.append(
+            Reason("target", f"one question is about {_list(asked_names[0])}, one about {_list(asked_names[1])}")
+        )
     hard = sorted((load_a ^ load_b) & _HARD)
+    if not hard and _count(stored, "negation") != _count(query, "negation"):
+        hard = ["negation"]
     if hard:
         against.append(Reason("qualifier", f"only one text speaks of: {', '.join(hard)}"))
     asked = (asked_a ^ asked_b) & _ASKED
-    if asked and not any(asked <= alike for alike in _ASKED_ALIKE):
-        # `have left` and `still have` are told apart by the classes; a word may move from question to body
-        asked = {name for name in asked if name not in (load_a & load_b) or name in ("left", "more", "less")}
-        if asked and not any(asked <= alike for alike in _ASKED_ALIKE):
-            against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
+    # a word may move from the question to the body, but not one that names the operation asked for
+    asked = {name for name in asked if name not in (load_a & load_b) or name in _OPERATIONS}
+    if asked and asked not in _ASKED_ALIKE:
+        against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
+    singled = [_singles_out(reading) for reading in (stored, query)]
+    if singled[0] != singled[1] and "total" in (asked_a ^ asked_b) and ("total" in asked_b) == singled[0]:
+        against.append(Reason("target", "one question asks for each, the other for the total"))
+    against.extend(question_differs(stored, query))
+    if r.actors:
+        against.append(Reason("roles", f"a number belongs to another: {r.actors}"))
     target_a, target_b = target(stored), target(query)
     aim = same_target(target_a, target_b)
     if aim == 0.0:
         against.append(Reason("target", "the questions ask for different things"))
     features = _features(stored, query, r.fit, r.margin, r.loose, aim)
+    features["strange"] = float(min(2, len(strange_a) + len(strange_b)))
     features["verbatim"] = verbatim
     features["soft"] = float(len((load_a ^ load_b) - _HARD - {"each", "total", "only"}))
     features["asked"] = float(len(asked_a ^ asked_b))
     return Rewording(tuple(against), features)
+
+
+def _singles_out(reading: Reading) -> bool:
+    first, last = reading.question
+    return any(t.text.lower() in ("each", "every", "apiece", "individual") for t in reading.tokens[first:last])
+
+
+def _count(reading: Reading, load: str) -> int:
+    return sum(w.load == load for w in reading.words)
+
+
+def _flipped(stored: Reading, query: Reading) -> str:
+    """A relation that one text has more often and its opposite less often than the other text, in words."""
+    a, b = Counter(w.load for w in stored.words if w.load), Counter(w.load for w in query.words if w.load)
+    for one, other in _POLES:
+        for x, y in ((one, other), (other, one)):
+            if a[x] > b[x] and a[y] < b[y]:
+                return f"{x.replace('_', ' ')} became {y.replace('_', ' ')}"
+    return ""
 
 
 def _asked(reading: Reading) -> set[str]:
@@ -91,13 +164,23 @@ def _points_back(reading: Reading, word: Word) -> bool:
     return after.text.lower() not in stop_words() and lemma(after.text) not in _AMOUNTS
 
 
-def _strange_names(stored: Reading, query: Reading) -> set[str]:
+def _list(names: set[str]) -> str:
+    return ", ".join(sorted(name.capitalize() for name in names))
+
+
+def _asked_names(reading: Reading, shared: frozenset[str]) -> set[str]:
+    first, last = reading.question
+    return {t.text.lower() for t in reading.tokens[first:last] if t.kind == "word" and t.text.lower() in shared - _DAYS}
+
+
+def _strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]:
+    """Names of each text that the other does not mention at all, its plural or singular included."""
     words_a = {t.text.lower() for t in stored.tokens if t.kind == "word"}
     words_b = {t.text.lower() for t in query.tokens if t.kind == "word"}
-    words_a |= {lemma(w) for w in words_a}
-    words_b |= {lemma(w) for w in words_b}
-    only_a = {n for n in stored.names if n not in words_b and _single(n) not in words_b}
-    return only_a | {n for n in query.names if n not in words_a and _single(n) not in words_a}
+    return (
+        {n for n in stored.names if n not in words_b and _single(n) not in words_b},
+        {n for n in query.names if n not in words_a and _single(n) not in words_a},
+    )
 
 
 def _single(name: str) -> str:
@@ -122,6 +205,8 @@ def _features(stored: Reading, query: Reading, fit: float, margin: float, loose:
         "worst_covered": _worst(stored, all_b),
         "worst_covering": _worst(query, all_a),
         "question": min(coverage(question_a, all_b), coverage(question_b, all_a)),
+        "counted": _counted(stored, all_b),
+        "counting": _counted(query, all_a),
         "flips": float(min(flips, 3)),
         "actors": _actors(stored, query),
         "order": _order(stored, query),
@@ -129,10 +214,27 @@ def _features(stored: Reading, query: Reading, fit: float, margin: float, loose:
 
 
 def _worst(reading: Reading, others: frozenset[str]) -> float:
-    by_sentence: dict[int, set[str]] = {}
+    """The clause (between punctuation) least covered by the other text: a clause of its own says something new."""
+    clauses: list[set[str]] = [set()]
+    last = 0
     for word in reading.words:
-        by_sentence.setdefault(word.sentence, set()).add(word.load or word.base)
-    return min((coverage(words, others) for words in by_sentence.values() if len(words) >= 3), default=1.0)
+        if any(t.text in _CLAUSE_ENDS for t in reading.tokens[last : word.token]):
+            clauses.append(set())
+        clauses[-1].add(word.load or word.base)
+        last = word.token
+    return min((coverage(words, others) for words in clauses if len(words) >= 3), default=1.0)
+
+
+def _counted(reading: Reading, others: frozenset[str]) -> float:
+    """Least tie of a thing that is counted (the word after a number) to any word of the other text."""
+    worst = 1.0
+    for q in reading.numbers:
+        if q.form != "count":
+            continue
+        after = next((w for w in reading.words if q.last <= w.token <= q.last + 2 and not w.load), None)
+        if after is not None and after.base not in reading.names:
+            worst = min(worst, best(after.base, others))
+    return worst
 
 
 def _actor(reading: Reading, q: Quantity) -> str:

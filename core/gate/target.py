@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.alike import KIN, best
-from core.gate.lexicon import lemma, stop_words
+from core.gate.alike import DERIVED, KIN, best, opposite
+from core.gate.lexicon import lemma, stop_words, unit_words
 from core.gate.reading import Reading
+from core.gate.verdict import Reason
 
 _DIMENSIONS = {
     "tall": "height", "high": "height", "height": "height", "long": "length", "length": "length", "old": "age", "age": "age",
     "big": "size", "large": "size", "size": "size", "far": "distance", "distance": "distance", "heavy": "weight",
     "weight": "weight", "weigh": "weight", "fast": "speed", "speed": "speed", "wide": "width", "width": "width",
     "deep": "depth", "depth": "depth", "time": "time", "duration": "time", "often": "frequency", "perimeter": "perimeter",
-    "area": "area", "volume": "volume",
+    "area": "area", "volume": "volume", "heavier": "weight", "taller": "height", "longer": "length", "older": "age",
+    "farther": "distance", "faster": "speed", "bigger": "size", "larger": "size", "wider": "width", "deeper": "depth",
 }  # fmt: skip
 _MONEY = frozenset(
     ("money cost price spend pay charge bill dollar cent fund earn earnings profit owe salary wage income revenue fee "  # noqa: SIM905
@@ -38,8 +40,30 @@ _SKIP = frozenset(
     }
 )
 _ELLIPTIC = frozenset(
-    "do does did is are was were will would can could has have had should of each they he she it".split()
-)  # noqa: SIM905
+    [
+        "do",
+        "does",
+        "did",
+        "is",
+        "are",
+        "was",
+        "were",
+        "will",
+        "would",
+        "can",
+        "could",
+        "has",
+        "have",
+        "had",
+        "should",
+        "of",
+        "each",
+        "they",
+        "he",
+        "she",
+        "it",
+    ]
+)
 _UNIT_OF = {
     "mile": "distance", "kilometer": "distance", "km": "distance", "hour": "time", "minute": "time", "second": "time",
     "day": "time", "week": "time", "month": "time", "year": "time", "dollar": "money", "cent": "money",
@@ -69,9 +93,11 @@ def target(reading: Reading) -> Target:
         if word == "how" and after in ("many", "much"):
             following = low[index + 2] if index + 2 < len(low) else ""
             # `how many did she make`: what is counted was said before
-            head = [] if following in _ELLIPTIC else _noun(low, bases, index + 2)
+            skipped = low[index + 3] if following in _SKIP and index + 3 < len(low) else following
+            head = [] if following in _ELLIPTIC or skipped in _ELLIPTIC else _noun(low, bases, index + 2)
             if after == "much" and (not head or head[0] in _MONEY):
-                dimension = "money" if any(b in _MONEY for b in bases) or "\\$" in bases else ""
+                weighs = "weigh" in bases or "weight" in bases
+                dimension = "weight" if weighs else "money" if any(b in _MONEY for b in bases) or "\\$" in bases else ""
             break
         if word == "how" and after in _DIMENSIONS:
             dimension = _DIMENSIONS[after]
@@ -101,11 +127,16 @@ def target(reading: Reading) -> Target:
 
 
 def _noun(low: list[str], bases: list[str], start: int) -> list[str]:
-    """Content words from `start` to the first function word after one; leading articles and the like are skipped."""
+    """Content words from `start` to the first function word after one; articles, fillers and owners are skipped."""
     out: list[str] = []
+    kept = 0
     stop = stop_words()
-    for index in range(start, min(start + 8, len(low))):
-        if low[index] in ("of", "the", "in", "for") and out and len(out) < _HEAD and low[index] == "of":
+    for index in range(start, min(start + 9, len(low))):
+        if low[index] in ("'s", "'"):
+            del out[kept:]  # `Adam's score`: the owner is not what is asked for
+            continue
+        if low[index] == "of" and out and len(out) < _HEAD:
+            kept = len(out)
             continue
         if low[index] in stop or not low[index].isalpha():
             if out:
@@ -122,13 +153,50 @@ def _noun(low: list[str], bases: list[str], start: int) -> list[str]:
 @lru_cache(maxsize=4096)
 def same_target(a: Target, b: Target) -> float:
     """1 where both ask for the same kind of thing, 0 where they do not, 0.5 where that cannot be told."""
-    if a.head and b.head and max(best(word, b.head[:2]) for word in a.head[:2]) >= KIN:
-        return 1.0
     if a.dimension and b.dimension:
         return 1.0 if a.dimension == b.dimension else 0.0
+    if a.head and b.head and max(best(word, b.head[:3]) for word in a.head[:3]) >= KIN:
+        return 1.0
     if a.head and b.head:
         return 0.0
     if (a.dimension and b.head) or (b.dimension and a.head):
         dimension, other = (a.dimension, b) if a.dimension else (b.dimension, a)
         return 0.8 if best(dimension, other.head + tuple(other.words)) >= KIN else 0.3
     return 0.5
+
+
+def question_differs(stored: Reading, query: Reading) -> list[Reason]:
+    """What two questions ask in different units or by opposite words; empty where nothing speaks against them."""
+    out: list[Reason] = []
+    units_a, units_b = _question_units(stored), _question_units(query)
+    if units_a and units_b and units_a != units_b and not (units_a <= units_b or units_b <= units_a):
+        out.append(
+            Reason("unit", f"the questions ask in {', '.join(sorted(units_a))} and in {', '.join(sorted(units_b))}")
+        )
+    table = unit_words()
+    target_a, target_b = target(stored), target(query)
+    for one, other, units_other in ((target_a, target_b, units_b), (target_b, target_a, units_a)):
+        unit = table.get(one.head[0]) if one.head else None
+        if unit is None or unit in units_other:
+            continue
+        # `how many gallons of water` and `how much water`; that the body measures alike is told elsewhere
+        thing = bool(other.head) and any(best(word, other.head[:2]) >= DERIVED for word in one.head[1:2])
+        if units_other or not (thing or (one.dimension and one.dimension == other.dimension)):
+            out.append(Reason("unit", f"only one question asks for {unit}"))
+            break
+    words_a, words_b = target_a.words, target_b.words
+    for x in sorted(words_a - words_b):
+        for y in sorted(words_b - words_a):
+            if opposite(x, y):
+                out.append(Reason("flip", f"the questions say “{x}” and “{y}”"))
+    return out
+
+
+def _question_units(reading: Reading) -> set[str]:
+    table = unit_words()
+    first, last = reading.question
+    return {
+        table[base]
+        for t in reading.tokens[first:last]
+        if (base := lemma(t.text) if t.kind == "word" else t.text) in table
+    }
