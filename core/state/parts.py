@@ -47,9 +47,14 @@ def require(condition: bool, layer: object, problem: str) -> None:
 
 def owned(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A contiguous copy on `device`. To CUDA through pinned memory, so that the copies of many layers overlap."""
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device=device).copy_(pinned(tensor, device), non_blocking=True)
+
+
+def pinned(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """`tensor`, moved to pinned memory if it goes from the CPU to CUDA: only from there is a copy asynchronous."""
     if device.type == "cuda" and tensor.device.type == "cpu":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return torch.empty(tensor.shape, dtype=tensor.dtype, device=device).copy_(tensor)
+        return tensor.pin_memory()
+    return tensor
 
 
 class Nothing:
@@ -80,7 +85,7 @@ class Keys:
 
     def write(self, layer: Any, tensors: Tensors, attributes: Attributes, device: torch.device) -> None:
         if isinstance(layer, GrowingLayer | SlidingBufferLayer):
-            layer.load(tensors["keys"], tensors["values"], device)
+            layer.load(pinned(tensors["keys"], device), pinned(tensors["values"], device), device)
             return
         layer.keys, layer.values = owned(tensors["keys"], device), owned(tensors["values"], device)
         layer.device = layer.keys.device
@@ -180,6 +185,8 @@ class Recurrent:
                 require(kernel == layer.conv_kernel_size[i], layer, f"its convolution state {i} has length {kernel}")
                 found.tensors[f"conv_{i}"] = (layer.conv_states[i], 0)
             if recurrent:
+                # a fresh layer would lay it out anew, and strides can change the rounding
+                require(layer.recurrent_states[i].is_contiguous(), layer, f"its recurrent state {i} is not contiguous")
                 found.tensors[f"recurrent_{i}"] = (layer.recurrent_states[i], 0)
             found.attributes["conv"].append(bool(conv))
             found.attributes["recurrent"].append(bool(recurrent))

@@ -258,7 +258,7 @@ def test_an_unknown_attribute_of_the_cache_is_refused(llama: Any) -> None:
     cache: Any = new_cache(llama.config, room=8)
     feed(llama, cache, tiny_ids(5))
     cache.mood = "calm"
-    with pytest.raises(UnsupportedState, match="DynamicCache carries an attribute .*: mood"):
+    with pytest.raises(UnsupportedState, match=r"DynamicCache carries an attribute .*: mood"):
         capture(cache, length=5)
     del cache.mood
     cache.offloading = True
