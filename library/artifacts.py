@@ -7,6 +7,7 @@ state (artifact.py) and never decides what may be grafted (core/gate).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from sqlmodel import col, func, select
@@ -15,7 +16,7 @@ from library.audit import now
 from library.blobs import blob_path
 from library.database import Change
 from library.digest import Digest
-from library.errors import Conflict, DigestMismatch, StorageFull, UsageError
+from library.errors import Conflict, DigestMismatch, StorageFull, StoreError, UsageError
 from library.problems import found
 from library.reviews import Encodable, Reviews
 from library.search import Record, parse
@@ -46,7 +47,8 @@ class Artifacts(Reviews):
             record.size_bytes = encoded.size
             kept = self._publish_row(attempt_id, record)
             if staged is not None:
-                self.blobs.unstage(Digest.parse(staged))
+                with suppress(StoreError):  # the deposit is done; gc removes what is left in staging
+                    self.blobs.unstage(Digest.parse(staged))
         return kept
 
     def _check_publishable(self, attempt_id: str | None, digest: str) -> str | None:
