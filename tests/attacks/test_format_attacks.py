@@ -314,7 +314,8 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "length beyond the file": lambda: struct.pack("<Q", MAX_HEADER_BYTES) + b"{}",
     "length above the limit": lambda: struct.pack("<Q", MAX_HEADER_BYTES + 1) + bytes(MAX_HEADER_BYTES + 1),
     "300,000 tensors, 20 MB": lambda: build(many_tensors(300_000), b""),
-    "220,000 tensors below the limit": lambda: build(many_tensors(220_000), b""),
+    "8,193 tensors": lambda: build(many_tensors(MAX_TENSORS + 1), b""),
+    "220,000 tensors in less than 16 MiB": lambda: build(many_tensors(220_000), b""),
     "1,500,000 keys": lambda: build(
         b'{"__metadata__":{"scion":"{}"},' + ",".join(f'"{n}":0' for n in range(1_500_000)).encode() + b"}", b""
     ),
@@ -345,6 +346,13 @@ def test_header_bombs_are_refused_fast_and_in_bounded_memory(bomb: Callable[[], 
         tracemalloc.stop()
     assert seconds < 2.5
     assert peak < 20 * MAX_HEADER_BYTES
+
+
+def test_the_limit_on_tensors_is_the_one_that_refuses_them() -> None:
+    with pytest.raises(FormatError, match="more than 8192 tensors"):
+        decode(build(many_tensors(MAX_TENSORS + 1), b""))
+    with pytest.raises(FormatError, match="schema version"):
+        decode(build(many_tensors(MAX_TENSORS), b""))
 
 
 # Row 10: the digest says equal, the bytes are others

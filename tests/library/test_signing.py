@@ -106,6 +106,8 @@ def test_other_keys_payloads_and_signatures_are_refused(tmp_path: Path, key: Sig
         verify(envelope, {})
     with pytest.raises(UntrustedError):
         verify(envelope, {key.id: other.public})
+    with pytest.raises(UntrustedError, match="not a key that you trust"):
+        verify(refused["other key under a trusted name"], {key.id: other.public})  # the caller mixed up its keys
 
 
 def test_every_flipped_byte_of_an_envelope_is_refused(key: SigningKey) -> None:
