@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from typing import Any
 
 from sqlmodel import col, func, select
 
@@ -19,7 +20,7 @@ from library.digest import Digest
 from library.errors import Conflict, DigestMismatch, StorageFull, StoreError, UsageError
 from library.problems import found
 from library.reviews import Encodable, Reviews
-from library.search import Record, parse
+from library.search import Candidate, Record, parse
 from library.tables import Artifact, Attempt
 
 WITH_BYTES = ("published", "held", "imported", "revoked")  # rows whose blob should be on disk (revoked: until gc)
@@ -134,6 +135,18 @@ class Artifacts(Reviews):
     def find_exact(self, canonical_key: str, identity: str | None = None) -> list[Artifact]:
         """Published solutions of the problem with this canonical key, newest first."""
         return [as_row(record) for record in self.index.exact(canonical_key, identity)]
+
+    def candidates(self, query: str, k: int = 5, identity: str | None = None) -> list[Candidate]:
+        """The `k` published solutions whose problems resemble the query most; whether one may serve is the gate's."""
+        return self.index.candidates(query, k, identity)
+
+    def artifacts(self, **conditions: Any) -> list[Artifact]:
+        """A page of the table; `conditions` are those of `library.search.Index.artifacts`."""
+        return [as_row(record) for record in self.index.artifacts(**conditions)]
+
+    def count_artifacts(self, **conditions: Any) -> int:
+        """How many records `artifacts` would page through."""
+        return self.index.count(**conditions)
 
     def read_blob(self, digest: str) -> bytearray:
         """The artifact's bytes, read once into memory and verified there; later changes of the file do not matter.
