@@ -140,7 +140,9 @@ def sealed(library: Library, row: tables.Attempt) -> tuple[Encoded, tables.Artif
         raise Conflict(f"attempt {row.id} has no staged state: it was discarded or is published already")
     staged = decode(library.read_staged(row.staged), Digest.parse(row.staged))
     evidence = tuple(
-        m.Evidence(check=e.check_name, outcome=e.outcome, summary=e.summary, verifier=e.verifier)
+        m.Evidence.model_validate(
+            {"check": e.check_name, "outcome": e.outcome, "summary": e.summary, "verifier": e.verifier}
+        )
         for e in library.evidence(row.id)
     )
     decisions = tuple(

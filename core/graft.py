@@ -6,7 +6,7 @@ Knows artifacts and models, not the gate or the library: whoever calls has decid
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -127,7 +127,7 @@ def compare(certificate: Certificate, continuation: Continuation) -> Exactness:
 def logits_digest(logits: torch.Tensor) -> str:
     """BLAKE3 of one step's logits [1, vocabulary] as float32 little-endian bytes (widening loses nothing)."""
     row = logits[0].detach().float().cpu().contiguous()
-    return str(digest_bytes(memoryview(row.view(torch.uint8).numpy())))
+    return str(digest_bytes(row.view(torch.uint8).numpy().data))
 
 
 def closing_brace(text: str) -> int | None:
@@ -141,8 +141,3 @@ def closing_brace(text: str) -> int | None:
             if depth == 0:
                 return place
     return None
-
-
-def identity_of(fields: Mapping[str, Any]) -> str:
-    """The model's short name for people: architecture and the weights' first digits."""
-    return f"{fields.get('architecture')} {str(fields.get('weights', ''))[7:15]}"

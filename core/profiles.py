@@ -19,7 +19,8 @@ BOXED = "Please reason step by step, and put your final answer within \\boxed{}.
 class Profile:
     """`instruction` and `base` hold `{problem}`; `cues` are tried in order until one replays the answer.
 
-    `shots` are worked examples, given as earlier turns: weak models need them. A cue ends inside a brace that the model closes: decoding stops at the closing brace.
+    `shots` are worked examples, given as earlier turns: weak models need them. A cue ends
+    inside a brace that the model closes: decoding stops at the closing brace.
     """
 
     name: str

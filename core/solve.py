@@ -18,7 +18,7 @@ from core import sampling
 from core.answer import Extracted, extract, split_thinking
 from core.cache import expand, keep_rows, new_cache
 from core.model import FrozenModel
-from core.state import State, capture
+from core.state import State, capture, select_row
 from library.errors import Cancelled, ContextOverflow
 from library.manifest import Run
 
@@ -101,7 +101,7 @@ def prefill_runs(length: int) -> list[Run]:
 def prefill(
     model: FrozenModel, cache: Any, ids: Sequence[int], cancelled: threading.Event | None = None
 ) -> torch.Tensor:
-    """Feed `ids` to a one-row cache in chunks; logits [1, vocabulary] of the last. Raises `Cancelled` between chunks."""
+    """Feed `ids` to a one-row cache in chunks; logits [1, vocabulary] of the last. May raise `Cancelled`."""
     tensor = torch.tensor([list(ids)], dtype=torch.long, device=model.device)
     logits = torch.empty(0)
     with torch.inference_mode():
@@ -219,11 +219,13 @@ class _Wave:
         return "cancelled" if cancelled else None
 
     def _live(self, place: int) -> Callable[[], Any]:
-        """A maker of independent copies of the live cache of one row, by copying tensors, not by capture."""
+        """A maker of independent copies of one row's live cache; a batch of one is copied whole, not by capture."""
+        rows, length = len(self.rows), self.prompt_length + len(self.rows[place].ids)
 
         def make() -> Any:
-            taken = copy.deepcopy(self.cache)
-            return keep_rows(taken, [place]) if len(self.rows) > 1 else taken
+            if rows == 1:
+                return copy.deepcopy(self.cache)
+            return select_row(self.cache, place, length=length, batch=rows, room=RESERVE)
 
         return make
 

@@ -92,7 +92,7 @@ def verify(
             [] if digest else [r.digest for r in engine.library.index.artifacts(states=["quarantined"], limit=10_000)]
         )
     bad = [row for row in rows if not row.ok]
-    known = [name for name in quarantined if name not in {row.digest for row in bad}]
+    known = [r.digest for r in aside if r.digest not in {row.digest for row in bad}]
     words = [f"{row.digest}  {row.finding}" for row in bad]
     words += [f"{name}  quarantined before" for name in known]
     words.append(f"{len(rows)} checked, {len(bad)} damaged, {len(known)} in quarantine from before")
@@ -189,9 +189,7 @@ def release(context: typer.Context, digest: str, reason: Annotated[str, typer.Op
 @app.command()
 def log(
     context: typer.Context,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="check the whole chain; exit code 3 if it is broken")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="check the chain; exit code 3 if it is broken")] = False,
     checkpoint: Annotated[bool, typer.Option("--checkpoint", help="print a checkpoint to keep elsewhere")] = False,
     against: Annotated[str | None, typer.Option(help="a file with an earlier checkpoint")] = None,
     limit: Annotated[int, typer.Option(min=1)] = 50,
