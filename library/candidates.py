@@ -78,7 +78,10 @@ def _searches(query: Query, present: list[str], frequency: dict[str, int]) -> It
     ordered = sorted(present, key=lambda word: (frequency[word], not word.isdigit(), -len(word)))
     core = ordered[:TOGETHER]
     together = "SELECT rowid FROM problemindex WHERE problemindex MATCH ? LIMIT ?"
-    yield [row[0] for row in query(together, (_all_of(core), POOL // 4))]
+    found = [row[0] for row in query(together, (_all_of(core), POOL // 4))]
+    yield found
+    if len(found) == POOL // 4 and len(ordered) > TOGETHER:  # too many have these: ask for more of the words
+        yield [row[0] for row in query(together, (_all_of(ordered[: 2 * TOGETHER]), POOL // 4))]
     rare, rows = [], 0
     for word in ordered[:MAX_TERMS]:
         rows += frequency[word]

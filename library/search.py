@@ -120,25 +120,27 @@ class Index:
         for in the problems, all its words, the last as a beginning (the newest 10,000 hits). `UsageError`."""
         if order not in ORDERS:
             raise UsageError(f"cannot order by {order[:40]!r}; one of {', '.join(ORDERS)}")
-        where, parameters = _where(text, filters)
         direction = "DESC" if descending else "ASC"
         # One walk along the index of each state, merged: no sort of the whole table, whatever is asked for.
-        part = (
-            f"SELECT rowid AS row, {order} AS key FROM artifact WHERE state = ?{where} ORDER BY 2 {direction} LIMIT ?"
-        )
-        chosen = STATES if states is None else states
-        arms = " UNION ALL ".join(f"SELECT * FROM ({part})" for _ in chosen) or "SELECT NULL, NULL WHERE 0"
-        values = [value for state in chosen for value in (state, *parameters, limit + offset)]
+        parts, values = [], []
+        for state in STATES if states is None else states:
+            source, parameters = _source(state, text, filters)
+            parts.append(
+                f"SELECT * FROM (SELECT artifact.rowid AS row, {order} AS key {source} ORDER BY 2 {direction} LIMIT ?)"
+            )
+            values += [*parameters, limit + offset]
+        arms = " UNION ALL ".join(parts) or "SELECT NULL AS row, NULL AS key WHERE 0"
         merged = f"SELECT row, key FROM ({arms}) ORDER BY key {direction}, row {direction} LIMIT ? OFFSET ?"
         sql = f"{_SELECT} JOIN ({merged}) AS page ON artifact.rowid = page.row"
         return self._records(f"{sql} ORDER BY page.key {direction}, page.row {direction}", [*values, limit, offset])
 
     def count(self, *, states: Sequence[str] | None = None, text: str | None = None, **filters: str | None) -> int:
         """How many records `artifacts` would page through."""
-        where, parameters = _where(text, filters)
-        chosen = list(STATES if states is None else states)
-        sql = f"SELECT count(*) FROM artifact WHERE state IN ({', '.join('?' * len(chosen))}){where}"
-        return int(self.query(sql, [*chosen, *parameters])[0][0])
+        total = 0
+        for state in STATES if states is None else states:
+            source, parameters = _source(state, text, filters)
+            total += int(self.query(f"SELECT count(*) {source}", parameters)[0][0])
+        return total
 
     def candidates(self, query: str, k: int = 5, identity: str | None = None) -> list[Candidate]:
         """Published solutions of similar problems, best first; see candidates.py."""
@@ -174,26 +176,25 @@ class Index:
         return held
 
 
-def _where(text: str | None, filters: dict[str, str | None]) -> tuple[str, list[str]]:
-    """More conditions for a query of artifacts, beginning with ` AND`, and their parameters."""
-    sql, parameters = "", []
+def _source(state: str, text: str | None, filters: dict[str, str | None]) -> tuple[str, list[str]]:
+    """`FROM … WHERE …` of the records in one state that meet the conditions, and its parameters."""
+    sql, parameters = "FROM artifact WHERE state = ?", [state]
+    words = tokens(text) if text else []
+    if text and text.strip() and (state != "published" or not words):
+        sql += " AND problem_text LIKE ? ESCAPE '\\'"
+        parameters.append("%" + re.sub(r"([\\%_])", r"\\\1", text.strip()) + "%")
+    elif words:
+        # CROSS JOIN: from the hits to the records, never the other way about
+        sql = f"""FROM (SELECT rowid AS hit FROM problemindex WHERE problemindex MATCH ?
+                ORDER BY rowid DESC LIMIT {TEXT_HITS}) CROSS JOIN problemdoc ON docid = hit
+            CROSS JOIN artifact ON artifact.digest = problemdoc.digest WHERE +state = ?"""
+        parameters = [" AND ".join(f'"{word}"' for word in words) + "*", state]
     for name, value in filters.items():
         if name not in FILTERS:
             raise UsageError(f"cannot filter by {name[:40]!r}; one of {', '.join(FILTERS)}")
         if value is not None:
             sql += f" AND {name} = ?"
             parameters.append(value)
-    if text is not None and text.strip():
-        words = tokens(text)
-        like = "%" + re.sub(r"([\\%_])", r"\\\1", text.strip()) + "%"
-        sql += " AND (state <> 'published' AND problem_text LIKE ? ESCAPE '\\'"
-        parameters.append(like)
-        if words:
-            sql += f""" OR state = 'published' AND digest IN (
-                SELECT digest FROM problemdoc WHERE docid IN (
-                    SELECT rowid FROM problemindex WHERE problemindex MATCH ? ORDER BY rowid DESC LIMIT {TEXT_HITS}))"""
-            parameters.append(" AND ".join(f'"{word}"' for word in words) + "*")
-        sql += ")"
     return sql, parameters
 
 

@@ -149,6 +149,7 @@ class Artifact(SQLModel, table=True):
         Index("artifact_tokens", "state", "solve_tokens"),
         Index("artifact_size", "state", "size_bytes"),
         Index("artifact_uses", "state", "uses"),
+        Index("artifact_model", "state", "model", "created"),
         Index("artifact_created", "created"),
         Index("artifact_attempt", "attempt_id"),
     )
