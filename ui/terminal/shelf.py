@@ -88,9 +88,7 @@ def verify(
     here = session(context)
     with here.engine() as engine:
         rows = engine.verify(digest)
-        quarantined = (
-            [] if digest else [r.digest for r in engine.library.index.artifacts(states=["quarantined"], limit=10_000)]
-        )
+        aside = [] if digest else engine.library.index.artifacts(states=["quarantined"], limit=10_000)
     bad = [row for row in rows if not row.ok]
     known = [r.digest for r in aside if r.digest not in {row.digest for row in bad}]
     words = [f"{row.digest}  {row.finding}" for row in bad]
