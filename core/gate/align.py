@@ -18,7 +18,7 @@ _OPERATORS = frozenset("+ - × · / = ≠ < > ≤ ≥ ± ∓ ^{ _{ ~- ! ÷ ∈ �
 def align(
     stored: str, query: str, left: Sequence[Token], right: Sequence[Token], *, formal: bool
 ) -> tuple[tuple[Edit, ...], float]:
-    """All edits from `stored` to `query`, and the share of units the two have in common in order (0 to 1).
+    """All edits from `stored` to `query`, and the share of the shorter text that the other repeats in order (0 to 1).
 
     `formal` switches off the rules that only hold in word problems. Pure.
     """
@@ -36,8 +36,9 @@ def align(
                     edits.append(edit)
             continue
         edits.extend(_edits(stored, query, Difference(a, a1, a2, b, b1, b2, formal), left, right))
-    total = len(a) + len(b)
-    return tuple(edits), (2 * same / total if total else 1.0)
+    # measured on the shorter text: a text that repeats the other whole and adds to it is as close as can be
+    shorter = min(len(a), len(b))
+    return tuple(edits), (same / shorter if shorter else 1.0)
 
 
 def _span(tokens: Sequence[Token], units_: Sequence[Unit], first: int, last: int, length: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ What cannot be read as LaTeX, or is too long, keeps its own characters behind a 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from core.gate.latex import LatexError, read
@@ -20,9 +21,29 @@ _RAW = "\x00raw\x00"
 def canonical(text: str) -> str:
     """The canonical form of a problem's text: its tokens with one space between. Never raises; pure."""
     try:
-        return " ".join(token.text for token in tokens_of(text))
+        return " ".join(_spelled(tokens_of(text)))
     except LatexError:
         return _RAW + unicodedata.normalize("NFC", text)
+
+
+def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
+    for index, token in enumerate(tokens):
+        if not (token.text == "." and _shown_by_capital(tokens, index)):
+            yield token.text
+
+
+def _shown_by_capital(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a full stop only repeats what the capital after it shows: `balloons. Sara has`. Corpora drop it there.
+
+    It stays next to numbers, signs, formulas, capitals and short words, where it may mean something.
+    """
+    if not 0 < index < len(tokens) - 1 or tokens[index].math:
+        return False
+    before, after = tokens[index - 1], tokens[index + 1]
+    if before.kind != "word" or after.kind != "word" or before.math or after.math:
+        return False
+    plain = len(before.text) > 3 and before.text.isalpha() and before.text.islower()
+    return plain and len(after.text) > 1 and after.text[0].isupper() and after.text[1:].islower()
 
 
 def canonical_key(text: str) -> str:

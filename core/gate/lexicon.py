@@ -92,6 +92,12 @@ def spellings() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1)
+def closed_sets() -> tuple[frozenset[str], ...]:
+    """Sets of base forms (colours, days, shapes) of which one member never stands for another."""
+    return tuple(frozenset(line.split()) for line in table_lines("closed_sets.txt"))
+
+
+@lru_cache(maxsize=1)
 def unit_words() -> dict[str, str]:
     """Base form of a unit of measure, or of a word derived from one, to the unit's name."""
     return {word: line.split()[0] for line in table_lines("units.txt") for word in line.split()}

@@ -35,10 +35,11 @@ _TIMES = {
     "fivefold": 5,
 }  # fmt: skip
 _HALVES = frozenset({"halve", "halved", "halves"})
-_GROUPS = {"dozen": 12, "dozens": 12, "score": 20}
+_GROUPS = {"dozen": 12, "dozens": 12, "decade": 10, "decades": 10}
 _COMPARED = frozenset(
     {"as", "more", "less", "the", "that", "what", "than", "his", "her", "their", "its", "this", "those"}
 )
+_OFTEN = frozenset({"a", "per", "each", "every", "in", "this", "daily", "weekly", "and", "then"})
 NUMBER_WORDS = (
     frozenset(_UNITS) | frozenset(_TENS) | frozenset(_SCALES) | frozenset(_TIMES) | frozenset({"half", "dozen"})
 )
@@ -154,16 +155,8 @@ def _words(tokens: Sequence[Token], index: int) -> Quantity | None:
     word = _low(tokens, index)
     before = _low(tokens, index - 1)
     if word in _TIMES:
-        if word in ("twice", "thrice") and _low(tokens, index + 1) in (
-            "a",
-            "per",
-            "each",
-            "every",
-            "in",
-            "this",
-            "daily",
-            "weekly",
-        ):
+        following = _low(tokens, index + 1)
+        if word in ("twice", "thrice") and (following in _OFTEN or not following):
             return Quantity(Fraction(_TIMES[word]), "count", first, index + 1, True)
         return Quantity(Fraction(_TIMES[word]), "times", first, index + 1, True)
     if word in _HALVES:
@@ -188,7 +181,7 @@ def _words(tokens: Sequence[Token], index: int) -> Quantity | None:
         if word == "quarter":
             return None
     if word in _GROUPS:
-        return Quantity(Fraction(_GROUPS[word]), "count", first, index + 1, True) if word != "score" else None
+        return Quantity(Fraction(_GROUPS[word]), "count", first, index + 1, True)
     if word == "quarter" and _low(tokens, index + 1) in ("of", "as"):
         return Quantity(Fraction(1, 4), "part", first, index + 1, True)
     if word in _ORDINALS:

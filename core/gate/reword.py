@@ -10,8 +10,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.alike import best, coverage, opposite
-from core.gate.lexicon import lemma, stop_words, table_lines
+from core.gate.alike import alike, best, coverage, opposite
+from core.gate.lexicon import closed_sets, lemma, stop_words, table_lines
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading, Word
 from core.gate.roles import roles
@@ -60,6 +60,10 @@ _DAYS = frozenset(
     ]
     + ["may", "june", "july", "august", "september", "october", "november", "december"]
 )
+_CURRENCIES = {
+    "\\$": "dollar", "dollar": "dollar", "cent": "dollar", "¢": "dollar", "€": "euro", "euro": "euro", "£": "pound sterling",
+    "¥": "yen", "yen": "yen", "₹": "rupee", "rupee": "rupee",
+}  # fmt: skip
 _AMOUNTS = frozenset({"amount", "number", "balance", "quantity", "total", "money", "time"})
 # Two ways to ask for one thing.
 _ASKED_ALIKE = (frozenset({"more", "difference"}), frozenset({"less", "difference"}))
@@ -87,6 +91,7 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
         against.append(Reason("order", f"the numbers come in another order ({r.reordered}), so their roles may differ"))
     if r.strange_units:
         against.append(Reason("unit", f"only one text measures in: {', '.join(r.strange_units)}"))
+    against.extend(_exchanged(stored, query))
     flipped = _flipped(stored, query)
     if flipped:
         against.append(Reason("flip", f"turned round: {flipped}"))
@@ -124,6 +129,27 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     features["soft"] = float(len((load_a ^ load_b) - _HARD - {"each", "total", "only"}))
     features["asked"] = float(len(asked_a ^ asked_b))
     return Rewording(tuple(against), features)
+
+
+def _exchanged(stored: Reading, query: Reading) -> list[Reason]:
+    """Members of a closed set that took each other's place: another colour, day, shape or currency."""
+    words_a = {lemma(t.text) for t in stored.tokens if t.kind == "word"}
+    words_b = {lemma(t.text) for t in query.tokens if t.kind == "word"}
+    out: list[Reason] = []
+    for members in closed_sets():
+        only_a, only_b = (words_a - words_b) & members, (words_b - words_a) & members
+        strange = {x for x in only_a if not any(alike(x, y) for y in words_b)}
+        if strange and any(not any(alike(y, x) for x in words_a) for y in only_b):
+            out.append(Reason("exchange", f"{_list(only_a)} in one text, {_list(only_b)} in the other"))
+    money_a, money_b = _currencies(stored), _currencies(query)
+    if money_a and money_b and money_a != money_b:
+        out.append(Reason("unit", f"the currencies differ: {_list(money_a)} and {_list(money_b)}"))
+    return out
+
+
+def _currencies(reading: Reading) -> set[str]:
+    found = {_CURRENCIES.get(t.text, "") or _CURRENCIES.get(lemma(t.text), "") for t in reading.tokens}
+    return found - {""}
 
 
 def _singles_out(reading: Reading) -> bool:

@@ -14,7 +14,7 @@ from core.gate.reading import Reading
 _CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "(", ")", "—"})
 _TURNING = frozenset({"by", "from", "receive", "get", "together", "both", "each"})
 _WINDOW = 7
-_ONES = frozenset({"a", "an", "each", "per", "every", "full", "whole", "single", "one"})
+_ONES = frozenset({"a", "an", "each", "per", "every", "full", "whole", "single", "one", "first"})
 
 
 class Roles(NamedTuple):

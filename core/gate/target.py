@@ -180,8 +180,8 @@ def question_differs(stored: Reading, query: Reading) -> list[Reason]:
         if unit is None or unit in units_other:
             continue
         # `how many gallons of water` and `how much water`; that the body measures alike is told elsewhere
-        thing = bool(other.head) and any(best(word, other.head[:2]) >= DERIVED for word in one.head[1:2])
-        if units_other or not (thing or (one.dimension and one.dimension == other.dimension)):
+        thing = bool(other.head) and any(best(word, other.head[:2]) >= DERIVED for word in one.head[1:])
+        if not (thing or (one.dimension and one.dimension == other.dimension)):
             out.append(Reason("unit", f"only one question asks for {unit}"))
             break
     words_a, words_b = target_a.words, target_b.words
