@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_REQUEST_BYTES = 64 << 20
 _PIECE = 1 << 20
+_OPEN = frozenset({"/healthz", "/login", "/logout"})
 _WITHOUT_BYTES = ("evicted", "quarantined", "revoked")
 
 
@@ -79,25 +80,26 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
 
 
 class _Door:
-    """Sends a person who opens the page without a session to the login, and back to where they wanted to go."""
+    """Lets nobody further than the login without being a person we know; brings those who open the page there."""
 
     def __init__(self, app: Any, *, access: Access, root: str) -> None:
         self._app, self._access, self._root = app, access, root
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if (
-            scope["type"] == "http"
-            and scope["method"] in ("GET", "HEAD")
-            and scope["path"].rstrip("/") in ("", self._root)
-        ):
-            request = Request(scope)
-            if self._access.of(request) is None:
-                query = request.url.query
-                goal = f"{self._root}/?{query}" if query else f"{self._root}/"
-                response = RedirectResponse(f"{self._root}/login?{_encoded(goal)}", status_code=303)
-                await response(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].removeprefix(self._root) or "/"
+        request = Request(scope)
+        if path in _OPEN or self._access.of(request) is not None:
+            await self._app(scope, receive, send)
+            return
+        response: Response = PlainTextResponse("log in first", status_code=401)
+        if path == "/" and scope["method"] in ("GET", "HEAD"):
+            query = request.url.query
+            goal = urlencode({"next": f"{self._root}/?{query}" if query else f"{self._root}/"})
+            response = RedirectResponse(f"{self._root}/login?{goal}", status_code=303)
+        await response(scope, receive, send)
 
 
 def _add_login(app: FastAPI, access: Access, settings: Settings, style: str) -> None:
@@ -211,7 +213,3 @@ def _goal(asked: str, root: str) -> str:
     home = f"{root}/"
     clean = asked.startswith(home) and not asked.startswith("//") and "\\" not in asked and asked.isprintable()
     return asked if clean and len(asked) <= 2000 else home
-
-
-def _encoded(goal: str) -> str:
-    return urlencode({"next": goal})

@@ -19,7 +19,7 @@ from library.artifact import encode
 from library.digest import digest_bytes
 from library.manifest import Certificate
 from library.store import Library
-from library.tables import Artifact, Attempt, Evidence, Outcome, PairLabel
+from library.tables import Artifact, Attempt, Evidence, Outcome
 from tests.library.artifacts import manifest, tensors
 
 WORDS = "We start with 7 caps and add 2 more. So the total is \\(7 + 2 = 9\\). The answer is \\boxed{9}."
@@ -165,7 +165,7 @@ def add_attempt(
         created_by=by,
         staged=library.stage(encode(written, items)),
     )
-    found = (
+    found: tuple[tuple[str, str, str, dict[str, object]], ...] = (
         ("reference_match", "pass", "equal to the reference answer", {"method": "exact", "gold": answer}),
         ("derived", "pass", "the answer is the last result of the reasoning", {}),
         ("agreement", "unknown", "one attempt only", {"attempts": 1}),
@@ -230,10 +230,4 @@ def add_outcome(library: Library, artifact: Artifact, query: str, days_ago: int,
             created=created,
             created_by=REVIEWER,
         )
-    )
-
-
-def label_of(stored: str, query: str, label: str) -> PairLabel:
-    return PairLabel(
-        id="l", stored=stored, query=query, label=label, source="graft-lab", created="", created_by=REVIEWER
     )

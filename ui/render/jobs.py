@@ -30,19 +30,20 @@ def progress(view: JobView | None) -> Html:
     phase = "" if view.over else _phase(now)
     line = [parts.state(view.state), span("sc-strong", kind(view.kind)), span("sc-muted", phase) if phase else None]
     spent, budget = now.tokens, now.budget
+    left = parts.stat("left, at most", _left(now) if view.state == "running" else "–") if not view.over else None
     facts = [
         parts.stat("tokens", words.count(spent), f"of {words.count(budget)}" if budget else None),
         parts.stat("speed", f"{now.tokens_per_second:.1f}/s" if now.tokens_per_second else "–", "tokens"),
         parts.stat("elapsed", words.seconds(now.seconds) if now.seconds else "–"),
-        parts.stat("left, at most", _left(now) if view.state == "running" else "–"),
+        left,
     ]
     return div(
         "sc-progress",
         div("sc-line", *line, span("sc-push sc-muted", parts.code(words.short_digest(view.id), view.id))),
         parts.bar(spent, budget, "tokens of the budget") if not view.over else None,
-        parts.stats(*facts),
+        parts.stats(*[fact for fact in facts if fact is not None]),
         strip(now.streams) if len(now.streams) > 1 else None,
-        span("sc-muted", now.note) if now.note else None,
+        span("sc-muted", now.note) if now.note and not view.over else None,
         parts.notice("bad", "The job failed", view.error) if view.state == "failed" else None,
         parts.notice("warn", "Interrupted", "The server stopped while it ran. Submit it again.")
         if view.state == "interrupted"

@@ -110,13 +110,12 @@ def evidence(rows: Sequence[Evidence]) -> Html:
     cells: list[tuple[str, Sequence[Child]]] = []
     for row in rows:
         detail = _json(row.detail)
-        said = join([row.summary, parts.folded("raw", parts.pre(detail)) if detail not in ("{}", "") else None])
-        cells.append((str(row.id), [row.check_name.replace("_", " "), parts.outcome(row.outcome), said]))
-    table = parts.table(
-        [("Check", "sc-strong"), ("Found", ""), ("Summary", "sc-grow")], cells, caption="Evidence", pick=False
-    )
-    note = "Evidence is shown to help; it never decides."
-    return join([table, div("sc-muted sc-small", note, " ", rows[0].verifier)])
+        name = span("sc-strong", row.check_name.replace("_", " "))
+        raw = parts.folded("raw", parts.pre(detail)) if detail not in ("{}", "") else None
+        cells.append((str(row.id), [parts.outcome(row.outcome), join([name, div("", row.summary), raw])]))
+    table = parts.table([("Found", ""), ("Check", "sc-grow")], cells, caption="Evidence", pick=False)
+    note = f"Evidence is shown to help; it never decides. Verifier {rows[0].verifier}."
+    return join([table, div("sc-muted sc-small", note)])
 
 
 def history(rows: Sequence[Decision], *, hidden: bool = False) -> Html:

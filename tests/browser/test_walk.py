@@ -1,0 +1,115 @@
+"""The main job in a real browser on the real embedded model: submit, watch, approve, browse, ask again, graft."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.driving import open_page, tab, text
+from tests.ui.serving import Server, program
+
+pytestmark = [pytest.mark.browser, pytest.mark.model, pytest.mark.slow]
+LONG = 300_000  # milliseconds: the first solve converts and loads the model
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with program(tmp_path_factory.mktemp("walk")) as running:
+        yield running
+
+
+def solve(page: Any, server: Server) -> None:
+    """Takes an example and solves it, following the stream until the attempt can be reviewed."""
+    page.click("#example-0")
+    page.wait_for_function("document.querySelector('#solve-problem textarea').value.length > 20")
+    page.click("#solve-go")
+    page.wait_for_selector("#solve-live .sc-text:not(:empty)", timeout=LONG)
+    assert "tokens" in text(page, "#solve-status")
+    page.wait_for_selector("#solve-review", state="visible", timeout=LONG)
+    assert "done" in text(page, "#solve-status")
+
+
+def test_the_whole_way(browser: Any, server: Server) -> None:
+    page, seen = open_page(browser, server.url)
+    assert "0 artifacts" in text(page, "#top")
+    solve(page, server)
+    evidence = text(page, "#solve-evidence")
+    assert "replays" in evidence
+
+    page.click("#solve-review")
+    page.wait_for_selector("#review-head .sc-problem")
+    assert "bottle caps" in text(page, "#review-head")
+    page.keyboard.press("a")
+    page.wait_for_selector("#review-message >> text=Approved")
+    page.click("#review-publish")
+    page.wait_for_selector("#review-message >> text=In the library")
+    (row,) = server.library.index.artifacts()
+    assert row.state == "published"
+
+    tab(page, "Library")
+    page.click("#library-table tbody tr")
+    page.wait_for_selector("#library-detail .sc-problem")
+    assert row.digest[7:15] in text(page, "#library-detail")
+    assert "Certificate" in text(page, "#library-detail")
+    page.click("#library-verify")
+    page.wait_for_selector("#library-work >> text=every byte is as deposited")
+    with page.expect_download() as downloading:
+        page.click("#library-detail >> text=Download")
+    assert downloading.value.path().stat().st_size == row.size_bytes
+
+    tab(page, "Solve")
+    page.click("#example-1")
+    page.click("#example-0")
+    page.wait_for_selector("#solve-offer >> text=GRAFT")
+    page.click("#solve-ask")
+    page.wait_for_selector("#solve-result >> text=byte-exact", timeout=LONG)
+    said = text(page, "#solve-result")
+    assert "GRAFT" in said
+    assert row.answer in said
+    (outcome,) = server.library.outcomes()
+    assert outcome.verdict == "GRAFT"
+    assert outcome.exactness == "byte-exact"
+    assert outcome.decode_tokens <= 12
+    assert outcome.tokens_saved == row.solve_tokens - outcome.decode_tokens
+
+    tab(page, "Graft lab")
+    page.wait_for_function("document.querySelector('#lab-query textarea').value.length > 20")
+    page.click("#lab-number")
+    page.wait_for_selector("#lab-judgement mark")
+    assert "GRAFT" not in text(page, "#lab-judgement")
+    page.click("#lab-run")
+    page.wait_for_selector("#lab-runs .sc-run:nth-child(3) .sc-answer", timeout=LONG)
+    assert page.locator("#lab-runs .sc-run").count() == 3
+    assert "Ungated graft" in text(page, "#lab-runs")
+    page.click("#lab-label label:has-text('unsafe')")
+    page.click("#lab-save")
+    page.wait_for_selector("#lab-saved >> text=Labelled unsafe")
+    assert [label.label for label in server.library.labels()] == ["unsafe"]
+
+    tab(page, "Dashboard")
+    page.wait_for_selector("#figure-saved .plot-container")
+    assert re.search(r"Tokens saved\s*\d", text(page, "#dashboard-tiles"))
+    assert seen.outside == []
+    assert seen.errors == []
+
+
+def test_a_reload_in_the_middle_resumes_and_cancel_frees_the_worker(browser: Any, server: Server) -> None:
+    page, _ = open_page(browser, server.url)
+    page.fill("#solve-problem textarea", "Write down the numbers from one to five hundred, each with its square.")
+    page.click("#solve-go")
+    page.wait_for_selector("#solve-live .sc-text:not(:empty)", timeout=LONG)
+    before = text(page, "#solve-live")
+    page.reload()
+    page.wait_for_selector("#solve-live .sc-text:not(:empty)")
+    assert len(text(page, "#solve-live")) >= len(before) - 1
+    page.click("#solve-cancel")
+    page.wait_for_selector("#solve-status >> text=cancelled")
+    jobs = server.library.jobs(limit=1)
+    assert jobs[0].state == "cancelled"
+    page.fill("#solve-problem textarea", "There are 4 cards. 3 cards more are added. How many are there total?")
+    page.click("#solve-go")
+    page.wait_for_selector("#solve-status >> text=running", timeout=LONG)
+    page.click("#solve-cancel")
