@@ -22,6 +22,7 @@ from library.blobs import BlobStore
 from library.fsio import FileSystem, translated
 from library.search import Index
 from library.sqlite import BUSY_SECONDS, DATABASE, configure, database_error
+from library.sqlite import meaningful_errors as sqlite_errors
 
 LOCK_SECONDS = 30.0
 
@@ -101,11 +102,10 @@ def _engine(path: Path) -> Engine:
 @contextmanager
 def meaningful_errors() -> Iterator[None]:
     """Turns an error of SQLite or SQLAlchemy inside into the project's error."""
-    try:
-        yield
-    except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.Error):
-            raise database_error(error.orig) from error
-        raise
-    except sqlite3.Error as error:
-        raise database_error(error) from error
+    with sqlite_errors():
+        try:
+            yield
+        except DBAPIError as error:
+            if isinstance(error.orig, sqlite3.Error):
+                raise database_error(error.orig) from error
+            raise

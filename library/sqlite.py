@@ -80,8 +80,10 @@ def database_error(error: sqlite3.Error) -> ScionError:
 
 @contextmanager
 def meaningful_errors() -> Iterator[None]:
-    """Turns a `sqlite3.Error` inside into the project's error."""
+    """Turns a `sqlite3.Error` inside, or text that SQLite cannot hold, into the project's error."""
     try:
         yield
     except sqlite3.Error as error:
         raise database_error(error) from error
+    except UnicodeEncodeError as error:  # half of a surrogate pair: no UTF-8
+        raise UsageError(f"the text is not valid Unicode: {error.reason}") from error
