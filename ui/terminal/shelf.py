@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ui.terminal import exchange
 from ui.terminal.common import actor, finish, plain, session, short, size, table
 
 app = typer.Typer(no_args_is_help=True, help="Look after the deposited artifacts.")
@@ -216,3 +217,10 @@ def log(
         entries = library.log(limit=limit)
     words = "\n".join(f"{e.seq:>6} {e.created} {e.actor:<10} {e.action:<20} {e.subject}" for e in entries)
     here.show([plain(e) for e in entries], words)
+
+
+app.command("export")(exchange.export)
+app.command("import")(exchange.import_)
+app.command("accept")(exchange.accept)
+app.command("refuse")(exchange.refuse)
+app.add_typer(exchange.keys, name="keys")
