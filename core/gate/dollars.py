@@ -16,6 +16,7 @@ _PROSE = words(
     "and or of for the in is to it at on by he she they per each with has had as if we be an are was but from then "
     "his her off up so do did cost bill bills"
 )
+_VOWELS = frozenset("aeiou")
 _MATHLIKE = re.compile(r"[\\^_=+<>A-Za-z]")
 _MAX_FORMULA = 4000
 
@@ -79,6 +80,8 @@ def _is_formula(content: str, after: str) -> bool:
     plain = _HIDE.sub(" ", body)
     runs = _RUN.findall(plain)
     prose = any(r in _PROSE or (len(r) > 3 and r.islower() and r not in FUNCTIONS) for r in runs)
+    if content[0].isspace() or content[-1].isspace():
+        prose = prose or any(len(r) > 2 and r.islower() and r not in FUNCTIONS and set(r) & _VOWELS for r in runs)
     starts_with_number = body[0].isdigit() or body[0] == "."
     if prose and (starts_with_number or content[-1].isspace()):
         return False

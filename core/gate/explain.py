@@ -44,7 +44,7 @@ _VALUE_OF = frozenset(
 )
 _MORE = frozenset({"more", "additional", "extra"})
 _COMPARING = frozenset({"than", "times", "as", "how"})
-_SAFE_CLASSES = frozenset({"total", "each"})
+_SAFE_CLASSES = frozenset({"total", "each", "buy"})
 _PRODUCTS = frozenset({"×", "·", "*"})
 _LABELS = frozenset({"problem", "question", "exercise", "example", "task", "no"})
 _AUXILIARIES = frozenset(
@@ -83,8 +83,9 @@ def _figure(unit: Unit) -> bool:
 
 
 def _punctuation(d: Difference) -> str | None:
-    if not all(u.key in _PUNCTUATION for u in (*d.a[d.a1 : d.a2], *d.b[d.b1 : d.b2])):
-        return None
+    both = (*d.a[d.a1 : d.a2], *d.b[d.b1 : d.b2])
+    if not all(u.kind == "punct" and u.key in _PUNCTUATION for u in both):
+        return None  # a factorial is a sign, not an exclamation mark
     if _between_numbers(d.a, d.a1, d.a2) or _between_numbers(d.b, d.b1, d.b2):
         return None
     return "only punctuation between words differs"

@@ -250,7 +250,7 @@ class _Reader:
         elif text == "." and _dots_at(items, index):
             self._sign("…", Char("", char.start, items[index + 2].end))
             return index + 3
-        elif text in ".,;:?!()[]":
+        elif text in ".,;:?()[]":
             self.out.append(Token("punct", text, char.start, char.end, True))
         else:
             for token in text_tokens(self.source, char.start, char.end):
@@ -260,52 +260,37 @@ class _Reader:
     def _math_number(self, items: list[Any], index: int) -> int:
         """Digits with their point and their grouping (`1{,}000`, `1\\,000`, and `1,000` outside of brackets)."""
         start = items[index].start
-        digits: list[str] = []
-        point = False
-        while index < len(items):
-            item = items[index]
-            if isinstance(item, Char) and item.text.isdecimal():
-                digits.append(item.text)
-            elif isinstance(item, Char) and item.text == "." and not point and _digit_at(items, index + 1):
-                digits.append(".")
-                point = True
-            elif not point and (step := self._grouping(items, index, digits)):
-                index += step
-                continue
-            else:
-                break
-            index += 1
-        self.out.append(Token("number", "".join(digits), start, items[index - 1].end, True))
-        return index
+        last = _digits_end(items, index)
+        leading = "".join(i.text for i in items[index:last])
+        if 1 <= len(leading) <= 3 and leading[0] != "0":
+            last = self._groups_end(items, last)
+        if (
+            last < len(items)
+            and isinstance(items[last], Char)
+            and items[last].text == "."
+            and _digit_at(items, last + 1)
+        ):
+            last = _digits_end(items, last + 1)
+        digits = "".join(
+            i.text for i in items[index:last] if isinstance(i, Char) and (i.text.isdecimal() or i.text == ".")
+        )
+        self.out.append(Token("number", digits, start, items[last - 1].end, True))
+        return last
 
-    def _grouping(self, items: list[Any], index: int, digits: list[str]) -> int:
-        item = items[index]
-        thin = isinstance(item, Macro) and item.name in (",", "!")
-        braced = isinstance(item, Group) and len(item.items) == 1 and item.items[0][0] == ","
-        bare = isinstance(item, Char) and item.text == "," and not self._in_brackets()
-        if not (thin or braced or bare) or not digits:
-            return 0
-        step = 1
-        if bare and index + 1 < len(items) and isinstance(items[index + 1], Macro) and items[index + 1].name == "!":
-            step = 2  # `1,\!000`
-        run = 0
-        while _digit_at(items, index + step + run):
-            run += 1
-        leading = "".join(digits)
-        # a group is three digits after one to three, and a bare comma must not belong to a longer list
-        if run != 3 or (len(leading) > 3 and len(leading) % 3 and not thin and not braced) or leading[0] == "0":
-            return 0
-        if len(leading) > 3 and bare and not getattr(self, "_grouped", False):
-            return 0
-        after = index + step + run
-        self._grouped = True
-        if bare and after < len(items) and isinstance(items[after], Char) and items[after].text == ",":
-            follow = 0
-            while _digit_at(items, after + 1 + follow):
-                follow += 1
-            if follow not in (0, 3):
-                return 0
-        return step
+    def _groups_end(self, items: list[Any], index: int) -> int:
+        """Past all groups of three digits after `index`; `index` itself where they are a list or no groups at all."""
+        place = index
+        bare = False
+        while (size := _separator(items, place)) and _digits_end(items, place + size) == place + size + 3:
+            bare = bare or (size == 1 and isinstance(items[place], Char))
+            place += size + 3
+        # a bare comma in brackets separates, and so does one before a shorter or longer run of digits
+        listed = (
+            isinstance(items[place], Char) and items[place].text == "," and _digit_at(items, place + 1)
+            if (place < len(items))
+            else False
+        )
+        return index if bare and (listed or self._in_brackets()) else place
 
     def _in_brackets(self) -> bool:
         """Whether the formula being written has an open bracket: a comma there separates."""
@@ -567,6 +552,25 @@ def _option(items: list[Any], index: int) -> tuple[list[Any] | None, int]:
 
 def _digit_at(items: list[Any], index: int) -> bool:
     return index < len(items) and isinstance(items[index], Char) and items[index].text.isdecimal()
+
+
+def _digits_end(items: list[Any], index: int) -> int:
+    while _digit_at(items, index):
+        index += 1
+    return index
+
+
+def _separator(items: list[Any], index: int) -> int:
+    """How many items separate two groups of digits at `index`: `,`, `{,}`, `\\,` or `,\\!`; 0 for none."""
+    if index >= len(items):
+        return 0
+    item = items[index]
+    if isinstance(item, Char) and item.text == ",":
+        following = items[index + 1] if index + 1 < len(items) else None
+        return 2 if isinstance(following, Macro) and following.name == "!" else 1
+    thin = isinstance(item, Macro) and item.name == ","
+    braced = isinstance(item, Group) and len(item.items) == 1 and getattr(item.items[0], "text", "") == ","
+    return 1 if thin or braced else 0
 
 
 def _dots_at(items: list[Any], index: int) -> bool:

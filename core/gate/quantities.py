@@ -105,7 +105,7 @@ def _plain_fraction(tokens: Sequence[Token], index: int) -> tuple[Fraction, int]
         ):
             top, bottom = _value(parts[1].text), _value(parts[3].text)
             if top is not None and bottom:
-                return top / bottom, index + 5
+                return (top / bottom, index + 5) if _ends_a_term(tokens, index + 5, slash=False) else None
         return None
     if (
         index + 2 < len(tokens)
@@ -113,9 +113,21 @@ def _plain_fraction(tokens: Sequence[Token], index: int) -> tuple[Fraction, int]
         and tokens[index + 1].text == "/"
     ):
         top, bottom = _value(tokens[index].text), _value(tokens[index + 2].text)
-        if top is not None and bottom:
+        alone = _ends_a_term(tokens, index + 3, slash=True) and _text(tokens, index - 1) != "/"
+        if top is not None and bottom and alone:
             return top / bottom, index + 3
     return None
+
+
+def _ends_a_term(tokens: Sequence[Token], index: int, *, slash: bool) -> bool:
+    """Whether nothing after a quotient changes what it is: `1/2x` is no half of anything, `\\frac{1}{2}x` is."""
+    if index >= len(tokens):
+        return True
+    token = tokens[index]
+    if token.text in ("^{", "!", "/"):
+        return False
+    touches = token.kind in ("letter", "number", "mark") or token.text in ("(", "[")
+    return not (slash and touches and token.math)
 
 
 def _figures(tokens: Sequence[Token], index: int) -> Quantity | None:

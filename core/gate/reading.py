@@ -46,7 +46,10 @@ class Word(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """One text, read. `words` are content words, names and load-bearing words in order, numbers left out."""
+    """One text, read. `words` are content words, names and load-bearing words in order, numbers left out.
+
+    `math` tells whether the text has a formula or a figure; a lone number in formula marks is none.
+    """
 
     tokens: tuple[Token, ...]
     sentence_of: tuple[int, ...]
@@ -75,7 +78,7 @@ def read_problem(text: str) -> Reading:
         _names(tokens, sentence_of, lower, covered),
         lower,
         _question(tokens, sentence_of),
-        sum(t.kind in ("letter", "mark") for t in tokens) > 2,
+        any(t.kind in ("letter", "figure", "break") or (t.math and t.kind in ("mark", "sign")) for t in tokens),
     )
 
 

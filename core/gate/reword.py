@@ -23,11 +23,11 @@ _HARD = frozenset(
     "at_least at_most maximum minimum negation lose borrow tax reverse probability replacement "  # noqa: SIM905
     "consecutive even odd ratio".split()
 )
-_OPERATIONS = frozenset(
+_ASKED_OPERATIONS = frozenset(
     {"left", "more", "less", "average", "ratio", "difference", "product", "quotient", "probability"}
 )
 # In the question these decide what is asked.
-_ASKED = _OPERATIONS | {
+_ASKED = _ASKED_OPERATIONS | {
     "at_least",
     "at_most",
     "maximum",
@@ -64,6 +64,8 @@ _CURRENCIES = {
     "\\$": "dollar", "dollar": "dollar", "cent": "dollar", "¢": "dollar", "€": "euro", "euro": "euro", "£": "pound sterling",
     "¥": "yen", "yen": "yen", "₹": "rupee", "rupee": "rupee",
 }  # fmt: skip
+_OPERATORS = frozenset("+ = × ÷ * / < > ≤ ≥ ≠ ± ^{ _{ ! ~- √".split())  # noqa: SIM905
+_SHORTEST = 4
 _AMOUNTS = frozenset({"amount", "number", "balance", "quantity", "total", "money", "time"})
 # Two ways to ask for one thing.
 _ASKED_ALIKE = (frozenset({"more", "difference"}), frozenset({"less", "difference"}))
@@ -87,6 +89,12 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
         told = [f"only the stored problem has {', '.join(r.missing)}"] if r.missing else []
         told += [f"only the query has {', '.join(r.extra)}"] if r.extra else []
         against.append(Reason("numbers", "the numbers differ: " + "; ".join(told)))
+    if not stored.numbers or min(len(stored.words), len(query.words)) < _SHORTEST:
+        against.append(Reason("short", "too little text to tell a rewording from another problem"))
+    signs_a, signs_b = _signs(stored), _signs(query)
+    if signs_a != signs_b:
+        differing = sorted(((signs_a - signs_b) + (signs_b - signs_a)).keys())
+        against.append(Reason("operator", f"the signs differ: {' '.join(differing)}"))
     if r.reordered:
         against.append(Reason("order", f"the numbers come in another order ({r.reordered}), so their roles may differ"))
     if r.strange_units:
@@ -110,7 +118,7 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
         against.append(Reason("qualifier", f"only one text speaks of: {', '.join(hard)}"))
     asked = (asked_a ^ asked_b) & _ASKED
     # a word may move from the question to the body, but not one that names the operation asked for
-    asked = {name for name in asked if name not in (load_a & load_b) or name in _OPERATIONS}
+    asked = {name for name in asked if name not in (load_a & load_b) or name in _ASKED_OPERATIONS}
     if asked and asked not in _ASKED_ALIKE:
         against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
     singled = [_singles_out(reading) for reading in (stored, query)]
@@ -150,6 +158,12 @@ def _exchanged(stored: Reading, query: Reading) -> list[Reason]:
 def _currencies(reading: Reading) -> set[str]:
     found = {_CURRENCIES.get(t.text, "") or _CURRENCIES.get(lemma(t.text), "") for t in reading.tokens}
     return found - {""}
+
+
+def _signs(reading: Reading) -> Counter[str]:
+    """Operators and relations outside of numbers; a hyphen is none."""
+    covered = {k for q in reading.numbers for k in range(q.first, q.last)}
+    return Counter(t.text for k, t in enumerate(reading.tokens) if t.text in _OPERATORS and k not in covered)
 
 
 def _singles_out(reading: Reading) -> bool:

@@ -54,6 +54,7 @@ _TEXT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CLITIC = re.compile(r"(?i)(.+?)(n't|'s|'re|'ve|'ll|'d|'m)$")
+_FACTORIAL = re.compile(r"(?:\d|\)|(?<![A-Za-z])[A-Za-z])\Z")
 _ONLY_PUNCTUATION = frozenset(".,;:?!\"'()[]—")
 
 
@@ -176,6 +177,8 @@ def _other(raw: str, text: str, start: int, end: int, out: list[Token]) -> None:
         out.append(Token("sign", "\\$", start, end))
     elif raw == PERCENT_MASK:
         out.append(Token("sign", "%", start, end))
+    elif raw == "!" and _FACTORIAL.search(text, max(0, start - 2), start):
+        out.append(Token("sign", "!", start, end))  # a factorial in plain text: `5!`
     elif raw in _ONLY_PUNCTUATION:
         out.append(Token("punct", raw, start, end))
     else:
