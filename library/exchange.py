@@ -112,7 +112,8 @@ def import_bundle(library: Library, path: Path, keyed: Keyed, *, actor: str) -> 
 
 def trusted_keys(library: Library) -> dict[str, PublicKey]:
     """The keys whose signature this library believes, by id; its own among them."""
-    return {key.id: PublicKey.parse(key.public) for key in library.keys() if key.trust in ("own", "trusted")}
+    rows = library.keys()
+    return {key.id: PublicKey.parse(key.public) for key in rows if key.trust in ("own", "trusted")}
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -15,9 +15,7 @@ keys = typer.Typer(no_args_is_help=True, help="Signing keys: one's own, and thos
 def export(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="the bundle to write; must not exist")],
-    digest: Annotated[
-        list[str] | None, typer.Option(help="an artifact; repeat for more; all published if left out")
-    ] = None,
+    digest: Annotated[list[str] | None, typer.Option(help="an artifact, repeatable; default: all published")] = None,
     key: Annotated[Path | None, typer.Option(help="private key file to sign with (library keys new)")] = None,
 ) -> None:
     """Write artifacts to one file."""
@@ -37,7 +35,7 @@ def import_(
     file: Annotated[Path, typer.Argument(help="the bundle to read")],
     accept: Annotated[bool, typer.Option("--accept", help="publish what is new, as a person who looked at it")] = False,
     trust_key: Annotated[
-        bool, typer.Option("--trust-key", help="publish if a trusted key signed it; exit code 4 if none did")
+        bool, typer.Option("--trust-key", help="publish if a trusted key signed it, else exit 4")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only verify and show the difference")] = False,
 ) -> None:
@@ -53,7 +51,8 @@ def import_(
         if not dry_run:
             landed = import_bundle(library, file, lambda text: (canonical_key(text), CANONICAL_VERSION), actor=actor())
             if accept or trust_key:
-                published = [row.digest for row in library.accept_import(landed, actor())]
+                waiting = [item.digest for item in preview.incoming if item.status == "imported"]
+                published = [row.digest for row in library.accept_import([*landed, *waiting], actor())]
     signed = preview.contents.signed_by
     shown = {
         "bundle": str(preview.contents.digest),
@@ -68,13 +67,8 @@ def import_(
         for i in preview.incoming
     ]
     words = table(rows, ("digest", "status", "answer", "model", "size", "problem"))
-    by = (
-        f"signed by {signed}"
-        if signed
-        else f"signed by an unknown key {preview.contents.claimed_key}"
-        if preview.contents.claimed_key
-        else "not signed"
-    )
+    claimed = preview.contents.claimed_key
+    by = f"signed by {signed}" if signed else f"signed by an unknown key {claimed}" if claimed else "not signed"
     state = f"{len(landed)} imported, {len(published)} published"
     if landed and not published:
         state += "; look at them, then: library accept DIGEST..."
@@ -105,9 +99,7 @@ def refuse(
 def new_key(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="a name for people")],
-    file: Annotated[
-        Path | None, typer.Option(help="where the private key goes; default: the library's keys folder")
-    ] = None,
+    file: Annotated[Path | None, typer.Option(help="private key file; default: in the library")] = None,
 ) -> None:
     """Make a key pair; the private key's file is readable by its owner only."""
     from library.signing import generate_key
