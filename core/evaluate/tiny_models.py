@@ -109,6 +109,14 @@ ARCHITECTURES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "mamba_d_state": 16,
             "mamba_chunk_size": 8,
         },
+        "zaya": {
+            "sliding_window": WINDOW,
+            "layer_types": ["hybrid_sliding", "hybrid", "hybrid_sliding"],
+            "num_experts": 4,
+            "num_experts_per_tok": 1,
+            "moe_intermediate_size": 32,
+            "router_hidden_size": 16,
+        },
         "mamba2": {
             "num_heads": 8,
             "head_dim": 16,
