@@ -14,7 +14,7 @@ from typing import Any
 from sqlmodel import col, func, select
 
 from library.audit import now
-from library.blobs import blob_path
+from library.blobs import blob_path, packed_path
 from library.database import Change
 from library.digest import Digest
 from library.errors import Conflict, DigestMismatch, StorageFull, StoreError, UsageError
@@ -45,7 +45,7 @@ class Artifacts(Reviews):
         with self._locked(exclusive=self.quota_bytes is not None):
             self._make_room(encoded.size, keep=record.digest)
             record.stored_bytes = self.blobs.put(encoded.digest, encoded.parts())
-            record.size_bytes = encoded.size
+            record.size_bytes, record.compression = encoded.size, "none"
             kept = self._publish_row(attempt_id, record)
             if staged is not None:
                 with suppress(StoreError):  # the deposit is done; gc removes what is left in staging
@@ -73,8 +73,10 @@ class Artifacts(Reviews):
                 change.session.add(record)
                 change.log("artifact.publish", record.digest, attempt=attempt_id, size=record.size_bytes)
                 row = record
-            elif row.state == "evicted":
-                row.stored_bytes, row.compression = record.stored_bytes, "none"
+            else:
+                row.stored_bytes, row.compression = record.stored_bytes, "none"  # the raw bytes are there again
+                change.session.add(row)
+            if row.state == "evicted":
                 self._set_state(change, row, "published", "its bytes are back")
             if attempt_id is not None:
                 attempt = found(change.session.get(Attempt, attempt_id), "attempt", attempt_id)
@@ -155,22 +157,25 @@ class Artifacts(Reviews):
         record becomes `quarantined` with an audit entry, and `DigestMismatch` is raised.
         """
         parsed = parse(digest)
+        sizes = self.index.query("SELECT size_bytes FROM artifact WHERE digest = ?", (str(parsed),))
+        size = sizes[0][0] if sizes else None
         try:
-            return self.blobs.get(parsed)
+            return self.blobs.get(parsed, size)
         except DigestMismatch as error:
-            return self._quarantine_damaged(parsed, error)
+            return self._quarantine_damaged(parsed, size, error)
 
-    def _quarantine_damaged(self, digest: Digest, error: DigestMismatch) -> bytearray:
+    def _quarantine_damaged(self, digest: Digest, size: int | None, error: DigestMismatch) -> bytearray:
         with self._locked(exclusive=True):
             try:
-                return self.blobs.get(digest)  # somebody may have healed it while we waited
+                return self.blobs.get(digest, size)  # somebody may have healed it while we waited
             except DigestMismatch:
                 pass
             with self._write() as change:
                 row = change.session.get(Artifact, str(digest))
                 if row is not None and row.state not in ("quarantined", "revoked"):
                     self._set_state(change, row, "quarantined", str(error))
-            self.blobs.set_aside(blob_path(digest))
+            for path in (blob_path(digest), packed_path(digest)):
+                self.blobs.set_aside(path)
         raise error
 
     # states

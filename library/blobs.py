@@ -1,5 +1,7 @@
 """Content-addressed files: `blobs/ab/cdef…`, `staging/…` and `quarantine/…`. A path comes only from a `Digest`.
 
+A cold blob is kept packed, as `blobs/ab/cdef….z` (compression.py): its name is still the digest of its raw bytes.
+
 Knows bytes, digests and the order of durable steps. Knows nothing of rows: who may read or remove a blob is
 decided in store.py. Callers hold the library's lock where a file must not vanish between two calls.
 """
@@ -19,21 +21,30 @@ from library.fsio import Buffer, FileSystem, translated, write_durably
 
 BLOBS, STAGING, QUARANTINE = "blobs", "staging", "quarantine"
 TEMPORARY = ".tmp-"
+PACKED = ".z"
 
 
 @dataclass(frozen=True)
 class Stray:
-    """A file found on disk: its path, size in bytes, age in seconds, and its digest if the name is one."""
+    """A file found on disk: its path, size in bytes, age in seconds, and its digest if the name is one.
+
+    `packed`: a compressed blob.
+    """
 
     path: str
     size: int
     age: float
     kind: str
     digest: Digest | None
+    packed: bool = False
 
 
 def blob_path(digest: Digest) -> str:
     return f"{BLOBS}/{digest.hex[:2]}/{digest.hex[2:]}"
+
+
+def packed_path(digest: Digest) -> str:
+    return blob_path(digest) + PACKED
 
 
 def staged_path(digest: Digest) -> str:
@@ -61,22 +72,56 @@ class BlobStore:
             self.fs.mkdir(f"{BLOBS}/{digest.hex[:2]}")
             return self._put(blob_path(digest), digest, chunks)
 
-    def get(self, digest: Digest) -> bytearray:
-        """The blob's bytes, read once and verified in memory. `MissingBlob`, `DigestMismatch`, `CorruptError`."""
-        return self._get(blob_path(digest), digest, "blob")
+    def pack(self, digest: Digest, data: Buffer) -> int | None:
+        """Writes the compressed form of `data` beside its blob, durably, and returns its size; None, and nothing
+        written, if it would not be smaller. What is there under that name already is replaced."""
+        from library.compression import compress, decompress  # numpy and zstandard: only for whoever packs
+
+        packed = compress(data)
+        if len(packed) >= len(data):
+            return None
+        decompress(packed, len(data), digest)  # what cannot be read back must not replace anything
+        path = packed_path(digest)
+        with translated(f"writing packed blob {digest}"):
+            write_durably(self.fs, f"{path.rpartition('/')[0]}/{TEMPORARY}{secrets.token_hex(8)}", path, [packed])
+        return len(packed)
+
+    def get(self, digest: Digest, size: int | None = None) -> bytearray:
+        """The blob's bytes, read once and verified in memory. With `size`, that of the raw bytes, a packed blob
+        will do. `MissingBlob`, `DigestMismatch`."""
+        try:
+            return self._get(blob_path(digest), digest, "blob")
+        except MissingBlob:
+            with translated(f"looking for blob {digest}"):
+                if size is None or self.fs.stat(packed_path(digest)) is None:
+                    raise
+        return self.unpack(digest, size)
+
+    def unpack(self, digest: Digest, size: int) -> bytearray:
+        """The raw bytes of a packed blob, verified. `MissingBlob`, `DigestMismatch`."""
+        from library.compression import decompress
+
+        packed = self._read(packed_path(digest), digest, "packed blob")
+        try:
+            return decompress(packed, size, digest)
+        except FormatError as error:
+            raise DigestMismatch(f"packed blob {digest} cannot be unpacked: {error}") from error
 
     def has(self, digest: Digest) -> bool:
         return self.size(digest) is not None
 
     def size(self, digest: Digest) -> int | None:
-        """Bytes on disk, or None if there is no regular file of that name."""
+        """Bytes on disk, raw or packed, or None if there is no regular file of either name."""
         with translated(f"looking for blob {digest}"):
-            found = self.fs.stat(blob_path(digest))
-        return found.size if found is not None and found.kind == "file" else None
+            for path in (blob_path(digest), packed_path(digest)):
+                found = self.fs.stat(path)
+                if found is not None and found.kind == "file":
+                    return found.size
+        return None
 
     def remove(self, digest: Digest) -> int:
         """Deletes a blob that no row refers to any more; returns the bytes freed (0 if it was gone)."""
-        return self._remove(blob_path(digest))
+        return self._remove(blob_path(digest)) + self._remove(packed_path(digest))
 
     # staged
 
@@ -114,7 +159,8 @@ class BlobStore:
                     yield self._stray(base, None)
                     continue
                 for name in self.fs.listdir(base):
-                    yield self._stray(f"{base}/{name}", _digest_or_none(shard + name) if len(shard) == 2 else None)
+                    digest = _digest_or_none(shard + name.removesuffix(PACKED)) if len(shard) == 2 else None
+                    yield self._stray(f"{base}/{name}", digest)
             for name in self.fs.listdir(STAGING):
                 yield self._stray(f"{STAGING}/{name}", _digest_or_none(name))
 
@@ -136,7 +182,8 @@ class BlobStore:
         found = self.fs.stat(path)
         if found is None:
             return Stray(path, 0, 0.0, "gone", digest)
-        return Stray(path, found.size, max(0.0, time.time() - found.modified), found.kind, digest)
+        age = max(0.0, time.time() - found.modified)
+        return Stray(path, found.size, age, found.kind, digest, path.endswith(PACKED))
 
     def _put(self, path: str, digest: Digest, chunks: Iterable[Buffer]) -> int:
         folder = path.rpartition("/")[0]
@@ -151,23 +198,26 @@ class BlobStore:
         return checked.size
 
     def _get(self, path: str, digest: Digest, what: str) -> bytearray:
+        data = self._read(path, digest, what)
+        actual = digest_bytes(data)
+        if actual != digest:
+            raise DigestMismatch(f"{what} {digest} holds other bytes (their digest is {actual})")
+        return data
+
+    def _read(self, path: str, digest: Digest, what: str) -> bytearray:
         try:
             with translated(f"reading {what} {digest}"):
                 try:
-                    data = self.fs.read(path)
+                    return self.fs.read(path)
                 except FileNotFoundError:
                     raise MissingBlob(
                         f"{what} {digest} is missing from the library; restore it from a bundle or a backup, "
                         "or rebuild it by replay"
                     ) from None
+        except MissingBlob:
+            raise
         except CorruptError as error:
-            if isinstance(error, MissingBlob):
-                raise
             raise DigestMismatch(str(error)) from error
-        actual = digest_bytes(data)
-        if actual != digest:
-            raise DigestMismatch(f"{what} {digest} holds other bytes (their digest is {actual})")
-        return data
 
     def _remove(self, path: str) -> int:
         with translated(f"removing {path}"):

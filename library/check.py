@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from sqlmodel import col, select
 
 from library.audit import now
-from library.blobs import BLOBS, STAGING, TEMPORARY, Stray, blob_path, staged_path
+from library.blobs import BLOBS, STAGING, TEMPORARY, Stray, blob_path, packed_path, staged_path
 from library.digest import Digest, digest_bytes
-from library.errors import CorruptError, StoreError
+from library.errors import CorruptError, DigestMismatch, StoreError
 from library.store import Library
 from library.tables import Artifact, Attempt
 
@@ -96,18 +96,18 @@ class _Check:
     def _blobs(self) -> Iterator[Finding]:
         after = ""
         while True:
-            sql = f"""SELECT digest, state, stored_bytes, compression FROM artifact
+            sql = f"""SELECT digest, size_bytes, stored_bytes, compression FROM artifact
                 WHERE digest > ? AND state IN {NEEDS_BLOB} ORDER BY digest LIMIT 500"""
             page = self.library.index.query(sql, (after,))
-            for digest, _state, stored, compression in page:
+            for digest, size, stored, compression in page:
                 self.records += 1
-                yield from self._blob(Digest.parse(digest), stored, compression)
+                yield from self._blob(Digest.parse(digest), size, stored, compression != "none")
             if not page:
                 return
             after = page[-1][0]
 
-    def _blob(self, digest: Digest, stored: int, compression: str) -> Iterator[Finding]:
-        path = blob_path(digest)
+    def _blob(self, digest: Digest, size: int, stored: int, packed: bool) -> Iterator[Finding]:
+        path = packed_path(digest) if packed else blob_path(digest)
         try:
             found = self.library.fs.stat(path)
         except OSError as error:
@@ -118,11 +118,19 @@ class _Check:
         elif found.kind != "file":
             yield self._damaged("wrong-type", digest, f"a {found.kind} stands in the blob's place")
         elif self.read_data:
-            yield from self._bytes(digest, path, compression)
+            yield from self._packed(digest, size) if packed else self._bytes(digest, path)
         elif found.size != stored:
             yield self._damaged("corrupt", digest, f"the blob has {found.size} bytes, its record says {stored}")
 
-    def _bytes(self, digest: Digest, path: str, compression: str) -> Iterator[Finding]:
+    def _packed(self, digest: Digest, size: int) -> Iterator[Finding]:
+        try:
+            self.bytes_read += len(self.library.blobs.unpack(digest, size))
+        except DigestMismatch as error:
+            yield self._damaged("corrupt", digest, str(error))
+        except StoreError as error:
+            yield Finding("corrupt", str(digest), str(error))
+
+    def _bytes(self, digest: Digest, path: str) -> Iterator[Finding]:
         try:
             data = self.library.fs.read(path)
         except OSError as error:
@@ -178,9 +186,9 @@ class _Check:
             return None if used else Finding("leftover", stray.path, detail)
         with self.library._read() as session:
             row = session.get(Artifact, str(stray.digest))
-        if row is not None and row.state in MAY_HAVE_BLOB:
+        if row is not None and row.state in MAY_HAVE_BLOB and stray.packed == (row.compression != "none"):
             return None
-        state = "no record" if row is None else f"a record that is {row.state}"
+        state = "no record" if row is None else f"a record that is {row.state}, {row.compression}"
         return Finding("extra", f"{BLOBS}: {stray.digest}", f"a {stray.kind} with {state}, {stray.size} bytes")
 
     def _index(self) -> Iterator[Finding]:
@@ -210,11 +218,12 @@ class _Check:
                 if row is not None and row.state in NEEDS_BLOB:
                     self.library._set_state(change, row, "quarantined", f"check: {detail}")
             repaired = "record quarantined"
-            try:
-                moved = self.library.blobs.set_aside(blob_path(digest))
-                repaired += f", file moved to {moved}" if moved else ""
-            except CorruptError as error:
-                repaired += f", file left: {error}"
+            for path in (blob_path(digest), packed_path(digest)):
+                try:
+                    moved = self.library.blobs.set_aside(path)
+                    repaired += f", file moved to {moved}" if moved else ""
+                except CorruptError as error:
+                    repaired += f", file left: {error}"
         return Finding(kind, str(digest), detail, repaired)
 
     def _forget_staged(self, identifier: str, staged: str) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlmodel import select
 
-from library.blobs import STAGING, TEMPORARY, Stray
+from library.blobs import PACKED, STAGING, TEMPORARY, Stray
 from library.store import Library
 from library.tables import Artifact, Attempt
 
@@ -86,9 +86,17 @@ def _useless(library: Library, stray: Stray, grace: float, revoked_grace: float)
         row = session.get(Artifact, str(stray.digest))
     if row is None:
         return stray.age >= grace
+    if row.state in ("published", "held", "imported"):
+        # Raw and packed side by side: packing, or its reverse, stopped before it removed the other one.
+        stale = stray.packed != (row.compression != "none")
+        return stale and library.fs.stat(_other(stray)) is not None
     if row.state == "revoked":
         return row.state_since <= _ago(revoked_grace)
     return row.state == "evicted"
+
+
+def _other(stray: Stray) -> str:
+    return stray.path.removesuffix(PACKED) if stray.packed else stray.path + PACKED
 
 
 def _ago(seconds: float) -> str:

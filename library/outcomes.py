@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from sqlmodel import col, select
 
-from library.artifacts import Artifacts
 from library.audit import now
+from library.cold import Cold
 from library.database import new_id
 from library.problems import found
 from library.tables import Artifact, Measurement, Outcome, PairLabel
 
 
-class Outcomes(Artifacts):
+class Outcomes(Cold):
     def record_outcome(self, outcome: Outcome) -> str:
         """Stores what one ask led to; a graft counts as a use of its artifact. Fills an empty id and time."""
         outcome.id = outcome.id or new_id("o")

@@ -89,6 +89,19 @@ def do_import(library: Library, promises: Promises) -> None:
     promises.kept.append("foreign")
 
 
+def do_pack(library: Library, promises: Promises) -> None:
+    library.pack(library.find_exact(key_of("first"))[0].digest)
+
+
+def before_unpack(library: Library, promises: Promises) -> None:
+    before(library, promises)
+    do_pack(library, promises)
+
+
+def do_unpack(library: Library, promises: Promises) -> None:
+    library.unpack(library.find_exact(key_of("first"))[0].digest)
+
+
 def before_evict(library: Library, promises: Promises) -> None:
     for text in ("large one", "large two"):
         deposit(library, text, 3000)
@@ -108,6 +121,8 @@ SCENARIOS: dict[str, tuple[Work, Work]] = {
     "gc": (before_gc, do_gc),
     "quarantine": (before_heal, do_quarantine),
     "import": (before, do_import),
+    "pack": (before, do_pack),
+    "unpack": (before_unpack, do_unpack),
     "evict": (before_evict, do_evict),
 }
 

@@ -1,4 +1,4 @@
-"""Any order of deposit, find, read, damage, revoke, hold, import, gc, evict and restart keeps the library's promises.
+"""Any order of deposit, find, read, damage, revoke, hold, import, pack, gc, evict, restart keeps the promises.
 
 The model beside it is a few dictionaries; Hypothesis looks for a sequence of steps after which the two differ.
 """
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from library.blobs import blob_path
+from library.blobs import blob_path, packed_path
 from library.check import check
 from library.digest import Digest
 from library.errors import Conflict, DigestMismatch, StorageFull
@@ -92,9 +92,10 @@ class LibraryMachine(RuleBasedStateMachine):
     @rule(text=text_of, where=st.integers(0, SIZE - 1))
     def damage(self, text: str, where: int) -> None:
         if self.state.get(text) in ("published", "held", "imported") and text not in self.damaged:
-            path = self.root / blob_path(Digest.parse(self._digest(text)))
+            packed = self._row(text).compression != "none"
+            path = self.root / (packed_path if packed else blob_path)(Digest.parse(self._digest(text)))
             data = bytearray(path.read_bytes())
-            data[where] ^= 1
+            data[where % len(data)] ^= 1
             path.write_bytes(data)
             self.damaged.add(text)
 
@@ -114,6 +115,14 @@ class LibraryMachine(RuleBasedStateMachine):
         elif self.state.get(text) == "held":
             self.library.release_hold(self._digest(text), "looked at", "ada")
             self.state[text] = "published"
+
+    @rule(text=text_of, away=st.booleans())
+    def pack_or_unpack(self, text: str, away: bool) -> None:
+        if self.state.get(text) in ("published", "held", "imported") and text not in self.damaged:
+            digest = self._digest(text)
+            row = self.library.pack(digest) if away else self.library.unpack(digest)
+            assert row.compression == ("planes-zstd" if away else "none")
+            assert (row.stored_bytes < SIZE) == away
 
     @rule(text=text_of)
     def use(self, text: str) -> None:
