@@ -489,3 +489,33 @@ def test_threads_share_a_library(library: Library) -> None:
     assert failures == []
     assert _actions(library).count("artifact.publish") == 24
     assert library.verify_log() is None
+
+
+def test_reading_while_the_same_artifact_is_deposited_again(library: Library) -> None:
+    """Each read gives whole canary bytes, also while its file is being replaced."""
+    texts = ["canary one", "canary two"]
+    rows = [deposit(library, text, 50_000) for text in texts]
+    stop, failures = threading.Event(), []
+
+    def redeposit() -> None:
+        while not stop.is_set():
+            for text, row in zip(texts, rows, strict=True):
+                library.publish(row.attempt_id, state_of(text, 50_000), record_of(text))
+
+    def read() -> None:
+        try:
+            for _ in range(60):
+                for text, row in zip(texts, rows, strict=True):
+                    assert bytes(library.read_blob(row.digest)) == state_of(text, 50_000).data
+        except BaseException as error:
+            failures.append(error)
+
+    writer, readers = threading.Thread(target=redeposit), [threading.Thread(target=read) for _ in range(2)]
+    for thread in [writer, *readers]:
+        thread.start()
+    for thread in readers:
+        thread.join()
+    stop.set()
+    writer.join()
+    assert failures == []
+    assert [library.artifact(row.digest).state for row in rows] == ["published", "published"]

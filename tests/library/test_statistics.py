@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from library.store import Library
+from library.tables import Outcome
+from tests.library.stores import IDENTITY, attempt_of, deposit
+
+
+@pytest.fixture
+def library(tmp_path: Path):
+    with Library.open(tmp_path / "lib", actor="ada") as opened:
+        yield opened
+
+
+def _outcome(library: Library, day: int, verdict: str, **columns: object) -> None:
+    values: dict[str, object] = {
+        "id": "", "query": "q", "policy": "strict", "verdict": verdict, "model": "m", "identity": IDENTITY,
+        "created": f"2026-05-{day:02d}T12:00:00.000000Z", "created_by": "ada",
+    }  # fmt: skip
+    library.record_outcome(Outcome(**{**values, **columns}))
+
+
+def test_empty_library_has_zeros(library: Library) -> None:
+    found = library.statistics()
+    assert (found.asks, found.artifacts, found.days, found.joules, found.hit_rate) == (0, (), (), None, None)
+    assert (found.tokens_saved, found.seconds_saved, found.stored_bytes) == (0, 0.0, 0)
+
+
+def test_numbers_of_asks(library: Library) -> None:
+    digest = deposit(library, "one").digest
+    graft = {"artifact": digest, "exactness": "byte-exact", "tokens_saved": 90, "seconds_saved": 1.5}
+    _outcome(library, 1, "GRAFT", **graft, decode_tokens=5, prefill_tokens=2)
+    _outcome(library, 1, "REFUSE", decode_tokens=100, joules=2.5)
+    _outcome(library, 2, "GRAFT", **graft, flagged=True)
+    _outcome(library, 3, "TRANSFER", artifact=digest)
+    found = library.statistics()
+    assert (found.asks, found.grafts, found.transfers, found.refusals, found.wrong) == (4, 2, 1, 1, 1)
+    assert (found.tokens_saved, found.seconds_saved, found.joules) == (180, 3.0, 2.5)
+    assert (found.decode_tokens, found.prefill_tokens, found.hit_rate) == (105, 2, 0.5)
+    assert found.exactness == (("byte-exact", 2),)
+    assert [(day.date, day.asks, day.grafts, day.wrong, day.tokens_saved) for day in found.days] == [
+        ("2026-05-01", 2, 1, 0, 90),
+        ("2026-05-02", 1, 1, 1, 90),
+        ("2026-05-03", 1, 0, 0, 0),
+    ]
+    assert library.artifact(digest).uses == 2
+    assert library.artifact(digest).last_used == "2026-05-02T12:00:00.000000Z"
+
+
+def test_range_is_half_open(library: Library) -> None:
+    for day in (1, 2, 3):
+        _outcome(library, day, "REFUSE")
+    found = library.statistics("2026-05-02", "2026-05-03")
+    assert [day.date for day in found.days] == ["2026-05-02"]
+    assert len(library.outcomes(since="2026-05-02")) == 2
+    assert len(library.outcomes(limit=1)) == 1
+
+
+def test_reviewers_and_states(library: Library) -> None:
+    deposit(library, "one")
+    revoked = deposit(library, "two").digest
+    library.revoke(revoked, reason="wrong", actor="ada")
+    attempt = attempt_of(library, "three")
+    library.decide(attempt, version=1, reviewer="bob", action="reject", reason="no")
+    found = library.statistics()
+    assert found.artifacts == (("published", 1), ("revoked", 1))
+    assert found.stored_bytes == 600
+    assert [(who.name, who.approved, who.rejected) for who in found.reviewers] == [("ada", 2, 0), ("bob", 0, 1)]
+    assert found.attempts == 3
