@@ -217,7 +217,7 @@ CREATE INDEX artifact_attempt ON artifact (attempt_id);
 CREATE INDEX artifact_created ON artifact (created);
 CREATE INDEX artifact_key ON artifact (canonical_key, identity, state);
 CREATE INDEX artifact_model ON artifact (state, model, created);
-CREATE INDEX artifact_size ON artifact (state, size_bytes);
+CREATE INDEX artifact_size ON artifact (state, size_bytes, stored_bytes);
 CREATE INDEX artifact_state ON artifact (state, created);
 CREATE INDEX artifact_tokens ON artifact (state, solve_tokens);
 CREATE INDEX artifact_uses ON artifact (state, uses);

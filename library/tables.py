@@ -147,7 +147,7 @@ class Artifact(SQLModel, table=True):
         Index("artifact_key", "canonical_key", "identity", "state"),
         Index("artifact_state", "state", "created"),
         Index("artifact_tokens", "state", "solve_tokens"),
-        Index("artifact_size", "state", "size_bytes"),
+        Index("artifact_size", "state", "size_bytes", "stored_bytes"),
         Index("artifact_uses", "state", "uses"),
         Index("artifact_model", "state", "model", "created"),
         Index("artifact_created", "created"),
