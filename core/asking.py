@@ -98,6 +98,17 @@ def no_candidate() -> Reason:
     return Reason("no_candidate", "no approved problem in the library resembles this one")
 
 
+def foreign(library: Library, model: FrozenModel, query: str) -> list[Reason]:
+    """Why an artifact of this very problem does not serve: another model made it. Names the fields that differ."""
+    others = (row for row in library.find_exact(canonical_key(query)) if row.identity != model.identity.digest)
+    for row in others:
+        try:
+            open_artifact(library, model, row)
+        except (CorruptError, ModelError, StoreError, NotFound) as fault:
+            return [Reason(type(fault).__name__, str(fault))]
+    return []
+
+
 def open_artifact(library: Library, model: FrozenModel, row: Artifact) -> Opened:
     """Read, verify and parse an artifact once, and check that it is the model's own and its row's.
 
@@ -154,6 +165,8 @@ def _ask(model: FrozenModel, library: Library, request: Request, context: Contex
     found = offer(library, request.query, request.policy, model.identity.digest, request.calibration)
     reasons: list[Reason] = list(found.judgement.reasons) if found.judgement else [no_candidate()]
     edits = found.judgement.edits if found.judgement else ()
+    if found.verdict is not Verdict.GRAFT:
+        reasons += foreign(library, model, request.query)
     if found.artifact is not None and found.verdict is not Verdict.REFUSE:
         try:
             opened = open_artifact(library, model, found.artifact)
