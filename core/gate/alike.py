@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from core.gate.lexicon import antonyms, kin, synonyms
+from core.gate.lexicon import antonyms, kin, set_members, synonyms, unit_words
 
 SAME, SYNONYM, DERIVED, KIN, NONE = 1.0, 0.95, 0.85, 0.6, 0.0
 _SHORTEST_STEM = 4
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=200_000)
 def alike(a: str, b: str) -> float:
     """How sure two base forms mean the same: 1 the same word, 0 no tie known. Symmetric."""
     if a == b:
         return SAME
     pair = (a, b)
-    if pair in antonyms():
+    # a thesaurus calls a minute a second and a circle a lot: measures and members of closed sets stand for themselves
+    units = unit_words()
+    if pair in antonyms() or (a in units or b in units) and units.get(a) != units.get(b):
+        return NONE
+    sets = set_members()
+    if a in sets and not sets[a].isdisjoint(sets.get(b, frozenset())):
         return NONE
     if pair in synonyms():
         return SYNONYM

@@ -22,6 +22,7 @@ MAX_DEPTH = 40
 _DELIMITERS = frozenset("()[]|/<>.")
 _OVER = {"over": "frac{", "choose": "binom{", "atop": "atop{"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
+_AROUND_SIGNS = re.compile(r" ?([^\w\s\"]) ?")
 _SKIP_LENGTH = re.compile(r"\*?\s*\[[-\d.]+\s*[a-z]{2}\]")
 
 
@@ -185,7 +186,8 @@ class _Reader:
         return self._math_item(items, index)
 
     def _figure(self, start: int, end: int) -> None:
-        raw = " ".join(self.original[start:end].split())
+        # white space in a figure's code means nothing next to a sign
+        raw = _AROUND_SIGNS.sub(r"\1", " ".join(self.original[start:end].split()))
         self.out.append(Token("figure", raw, start, end))
 
     # --- formulas -------------------------------------------------------------------------------------------

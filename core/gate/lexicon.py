@@ -98,6 +98,16 @@ def closed_sets() -> tuple[frozenset[str], ...]:
 
 
 @lru_cache(maxsize=1)
+def set_members() -> dict[str, frozenset[int]]:
+    """Base form to the numbers of the closed sets that it is a member of."""
+    table: dict[str, set[int]] = {}
+    for number, members in enumerate(closed_sets()):
+        for member in members:
+            table.setdefault(member, set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in table.items()}
+
+
+@lru_cache(maxsize=1)
 def unit_words() -> dict[str, str]:
     """Base form of a unit of measure, or of a word derived from one, to the unit's name."""
     return {word: line.split()[0] for line in table_lines("units.txt") for word in line.split()}

@@ -164,6 +164,9 @@ DIFFER: list[tuple[str, str]] = [
     ("Is 1+1 two?", "Is 21+1 two?"),
     ("How many baskets are there?", "How many apples are left over?"),
     ("How many does each get?", "How many do all get?"),
+    ("It took Tom 5 minutes to run 3 laps.", "It took Tom 5 seconds to run 3 laps."),
+    ("The circle holds 5 dots.", "The lot holds 5 dots."),
+    ("What is the length of the 5 m rope?", "What is the width of the 5 m rope?"),
     ("Tom had 5 before lunch.", "Tom had 5 after lunch."),
 ]
 
