@@ -8,11 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from library.blobs import blob_path
+from library.bundle import BundleEntry, write_bundle
 from library.check import check
-from library.digest import Digest
+from library.digest import Digest, digest_bytes
 from library.errors import DigestMismatch
+from library.exchange import import_bundle
 from library.gc import collect
+from library.records import BundleRecord
 from library.store import Library
+from tests.library.artifacts import artifact_bytes
 from tests.library.stores import deposit, key_of, record_of, state_of
 
 PROMPTLY = {"grace": 0.0, "revoked_grace": 0.0}
@@ -20,10 +24,12 @@ PROMPTLY = {"grace": 0.0, "revoked_grace": 0.0}
 
 @dataclass
 class Promises:
-    """What the library has acknowledged: texts that must be found, digests that must never be found again."""
+    """What the library has acknowledged: texts that must be found, digests that must never be found again, and
+    whole artifacts by digest."""
 
     kept: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    whole: dict[str, bytes] = field(default_factory=dict)
 
 
 Work = Callable[[Library, Promises], None]
@@ -89,6 +95,42 @@ def do_import(library: Library, promises: Promises) -> None:
     promises.kept.append("foreign")
 
 
+def _bundled() -> dict[str, bytes]:
+    made = [artifact_bytes(scale, problem=f"foreign {scale}") for scale in (1, 2, 3)]
+    return {str(digest_bytes(data)): data for data in made}
+
+
+def before_bundle(library: Library, promises: Promises) -> None:
+    before(library, promises)
+    entries = [
+        BundleEntry(
+            BundleRecord(
+                digest=digest,
+                model="m",
+                verifier="v",
+                reviewer="r",
+                problem=None,
+                attempt=None,
+                evidence=(),
+                decisions=(),
+            ),
+            len(data),
+            lambda data=data: [data],
+        )
+        for digest, data in _bundled().items()
+    ]
+    with (library.root.parent / "foreign.bundle").open("wb") as stream:
+        write_bundle(stream, entries, created="2026-01-01T00:00:00.000000Z")
+
+
+def do_bundle(library: Library, promises: Promises) -> None:
+    """May be done again after it stopped: what came in already is left alone."""
+    import_bundle(library, library.root.parent / "foreign.bundle", lambda text: (key_of(text), 1), actor="bob")
+    waiting = [row.digest for row in library.artifacts(states=["imported"])]
+    library.accept_import(waiting, "bob")
+    promises.whole.update(_bundled())
+
+
 def do_pack(library: Library, promises: Promises) -> None:
     library.pack(library.find_exact(key_of("first"))[0].digest)
 
@@ -121,6 +163,7 @@ SCENARIOS: dict[str, tuple[Work, Work]] = {
     "gc": (before_gc, do_gc),
     "quarantine": (before_heal, do_quarantine),
     "import": (before, do_import),
+    "bundle": (before_bundle, do_bundle),
     "pack": (before, do_pack),
     "unpack": (before_unpack, do_unpack),
     "evict": (before_evict, do_evict),
@@ -132,6 +175,9 @@ def hold(library: Library, promises: Promises, *, damaged: bool = False) -> None
     for text in promises.kept:
         (row,) = library.find_exact(key_of(text))
         assert bytes(library.read_blob(row.digest)) == state_of(text, row.size_bytes).data, f"{text!r} was lost"
+    for digest, data in promises.whole.items():
+        assert library.artifact(digest).state == "published"
+        assert bytes(library.read_blob(digest)) == data
     for digest in promises.gone:
         assert library.artifact(digest).state in ("revoked", "quarantined")
     report = check(library, read_data=True)
