@@ -120,7 +120,7 @@ def _compare(
         value = 0.99
         against: tuple[Reason, ...] = ()
         accepted = True
-        grounds = (Reason("explained", f"every edit keeps the meaning: {_summary(edits)}"),)
+        grounds: tuple[Reason, ...] = (Reason("explained", f"every edit keeps the meaning: {_summary(edits)}"),)
     else:
         rewording = _part("rewording", lambda: reword(a, b, verbatim))
         value, against = _weigh(rewording, unexplained, verbatim, formal)

@@ -1,0 +1,319 @@
+"""Writes a formula's tree as canonical tokens: what prints alike reads alike. Leaves running text to its subclass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.gate import symbols as sym
+from core.gate.latex_tree import (
+    Char,
+    Environment,
+    Formula,
+    Group,
+    Macro,
+    digit_at,
+    digits_end,
+    dots_at,
+    script_follows,
+    separator,
+    skip_length,
+    take_argument,
+    take_option,
+)
+from core.gate.symbols import DOUBLE_STRUCK
+from core.gate.tokens import FIGURE_MASK, Token, letter, text_tokens
+
+_OVER = {"over": "frac{", "choose": "binom{", "atop": "atop{"}
+_ORDINAL = frozenset({"st", "nd", "rd", "th"})
+
+
+class FormulaWriter:
+    """Walks formulas and writes tokens to `out`. A subclass writes running text, figures and environments."""
+
+    def __init__(self, source: str, original: str) -> None:
+        self.source = source
+        self.original = original
+        self.out: list[Token] = []
+
+    def prose(self, items: list[Any]) -> None:
+        """Running text inside of a formula."""
+        raise NotImplementedError
+
+    def figure(self, start: int, end: int) -> None:
+        """A figure's code in [start, end)."""
+        raise NotImplementedError
+
+    def environment(self, item: Environment, *, math: bool) -> None:
+        """An environment, inside of a formula where `math`."""
+        raise NotImplementedError
+
+    def formula(self, items: list[Any], start: int, end: int) -> None:
+        self.out.append(Token("break", "¶", start, start, True))
+        self.math(items)
+        self.out.append(Token("break", "¶", end, end, True))
+
+    def math(self, items: list[Any]) -> None:
+        for position, item in enumerate(items):
+            if isinstance(item, Macro) and item.name in _OVER:
+                opening = _OVER[item.name]
+                self.mark(opening, item.start, item.start)
+                self.math(items[:position])
+                self.mark("}{", item.start, item.end)
+                self.math(items[position + 1 :])
+                self.mark("}", item.end, item.end)
+                return
+        index = 0
+        while index < len(items):
+            index = self.math_item(items, index)
+
+    def math_item(self, items: list[Any], index: int) -> int:
+        item = items[index]
+        if isinstance(item, Char):
+            return self._math_char(items, index)
+        if isinstance(item, Group):
+            self.math(item.items)
+            return index + 1
+        if isinstance(item, Formula):
+            self.math(item.items)
+            return index + 1
+        if isinstance(item, Environment):
+            self.environment(item, math=True)
+            return index + 1
+        return self._math_macro(items, index)
+
+    def _math_char(self, items: list[Any], index: int) -> int:
+        char: Char = items[index]
+        text = char.text
+        if text.isspace() or text == "~":
+            return index + 1
+        if text.isdecimal() or (text == "." and digit_at(items, index + 1)):
+            return self._math_number(items, index)
+        if text in "^_'′’":
+            return self._scripts(items, index)
+        if text == FIGURE_MASK:
+            last = index
+            while last + 1 < len(items) and isinstance(items[last + 1], Char) and items[last + 1].text == FIGURE_MASK:
+                last += 1
+            self.figure(char.start, items[last].end)
+            return last + 1
+        if text == "&":
+            return index + 1
+        if (variable := letter(text)) is not None:
+            self.out.append(Token("letter", variable, char.start, char.end, True))
+        elif text in DOUBLE_STRUCK:
+            self._sign(f"\\mathbb{{{DOUBLE_STRUCK[text]}}}", char)
+        elif text.isalpha():
+            self.out.append(Token("letter", "$" + text, char.start, char.end, True))
+        elif text == "." and dots_at(items, index):
+            self._sign("…", Char("", char.start, items[index + 2].end))
+            return index + 3
+        elif text in ".,;:?()[]":
+            self.out.append(Token("punct", text, char.start, char.end, True))
+        else:
+            for token in text_tokens(self.source, char.start, char.end):
+                self.out.append(token._replace(text="-" if token.text == "~-" else token.text, math=True))
+        return index + 1
+
+    def _math_number(self, items: list[Any], index: int) -> int:
+        """Digits with their point and their grouping (`1{,}000`, `1\\,000`, and `1,000` outside of brackets)."""
+        start = items[index].start
+        last = digits_end(items, index)
+        leading = "".join(i.text for i in items[index:last])
+        if 1 <= len(leading) <= 3 and leading[0] != "0":
+            last = self._groups_end(items, last)
+        if (
+            last < len(items)
+            and isinstance(items[last], Char)
+            and items[last].text == "."
+            and digit_at(items, last + 1)
+        ):
+            last = digits_end(items, last + 1)
+        digits = "".join(
+            i.text for i in items[index:last] if isinstance(i, Char) and (i.text.isdecimal() or i.text == ".")
+        )
+        self.out.append(Token("number", digits, start, items[last - 1].end, True))
+        return last
+
+    def _groups_end(self, items: list[Any], index: int) -> int:
+        """Past all groups of three digits after `index`; `index` itself where they are a list or no groups at all."""
+        place = index
+        bare = False
+        while (size := separator(items, place)) and digits_end(items, place + size) == place + size + 3:
+            bare = bare or (size == 1 and isinstance(items[place], Char))
+            place += size + 3
+        # a bare comma in brackets separates, and so does one before a shorter or longer run of digits
+        listed = (
+            isinstance(items[place], Char) and items[place].text == "," and digit_at(items, place + 1)
+            if (place < len(items))
+            else False
+        )
+        return index if bare and (listed or self._in_brackets()) else place
+
+    def _in_brackets(self) -> bool:
+        """Whether the formula being written has an open bracket: a comma there separates."""
+        depth = 0
+        for token in reversed(self.out):
+            if token.kind == "break":
+                break
+            if token.text in (")", "]", "\\}"):
+                depth -= 1
+            elif token.text in ("(", "[", "\\{"):
+                depth += 1
+                if depth > 0:
+                    return True
+        return False
+
+    def _scripts(self, items: list[Any], index: int) -> int:
+        """Sub- and superscripts after one base, subscript first; primes and degree signs become signs."""
+        sub: list[Token] = []
+        sup: list[Token] = []
+        start = items[index].start
+        end = items[index].end
+        while index < len(items):
+            item = items[index]
+            if isinstance(item, Char) and item.text in "'′’":
+                sup.append(Token("sign", "′", item.start, item.end, True))
+                index, end = index + 1, item.end
+            elif isinstance(item, Char) and item.text in "^_":
+                argument, index = take_argument(items, index + 1)
+                end = items[index - 1].end if index else end
+                (sup if item.text == "^" else sub).extend(self._apart(argument))
+            elif isinstance(item, Char) and item.text.isspace() and script_follows(items, index):
+                index += 1
+            else:
+                break
+        if sub:
+            self.mark("_{", start, start)
+            self.out.extend(sub)
+            self.mark("}", end, end)
+        suffix = "".join(t.text.lstrip("$") for t in sup)
+        if suffix in _ORDINAL and len(sup) > 1:
+            sup = [Token("word", suffix, sup[0].start, sup[-1].end, True)]
+        if len(sup) == 1 and sup[0].text in ("∘", "°"):
+            self.out.append(Token("sign", "°", start, end, True))
+        elif len(sup) == 1 and sup[0].text in _ORDINAL and self.out and self.out[-1].kind == "number":
+            base = self.out.pop()
+            self.out.append(Token("word", base.text + sup[0].text, base.start, end))
+        elif len(sup) == 1 and sup[0].text in _ORDINAL:
+            self.out.append(sup[0])
+        elif sup:
+            self.mark("^{", start, start)
+            self.out.extend(sup)
+            self.mark("}", end, end)
+        return index
+
+    def _apart(self, items: list[Any]) -> list[Token]:
+        outer, self.out = self.out, []
+        self.math(items)
+        inner, self.out = self.out, outer
+        return inner
+
+    def _math_macro(self, items: list[Any], index: int) -> int:
+        macro: Macro = items[index]
+        name = macro.name
+        if name in sym.DELIMITER_SIZES:
+            index += 1
+            if index < len(items) and isinstance(items[index], Char) and items[index].text == ".":
+                index += 1
+            return index
+        if name == "\\" or name in ("quad", "qquad", "cr", "newline"):
+            self.out.append(Token("break", "¶", macro.start, macro.end, True))
+            return skip_length(items, index + 1) if name == "\\" else index + 1
+        if name in sym.SPACING:
+            return index + 1
+        if name in sym.ESCAPED or name in sym.NAMED_ESCAPES:
+            self._sign(sym.ESCAPED.get(name) or sym.NAMED_ESCAPES[name], macro)
+        elif name in sym.SIGNS:
+            self._sign(sym.SIGNS[name], macro)
+        elif name in sym.GREEK:
+            self.out.append(Token("letter", "$" + sym.GREEK[name], macro.start, macro.end, True))
+        elif name in sym.FUNCTIONS:
+            self._sign(name, macro)
+        elif name == "bmod":
+            self._sign("mod", macro)
+        elif name == "not":
+            return self._negated(items, index)
+        else:
+            return self._macro_with_arguments(items, index)
+        return index + 1
+
+    def _negated(self, items: list[Any], index: int) -> int:
+        before = len(self.out)
+        after = index + 1
+        while after < len(items) and isinstance(items[after], Char) and items[after].text.isspace():
+            after += 1
+        if after >= len(items):
+            return after
+        following = self.math_item(items, after)
+        if len(self.out) > before:
+            token = self.out[before]
+            known = {"=": "≠", "∈": "∉", "|": "∤", "∥": "∦"}
+            text = known.get(token.text, "\\not" + token.text)
+            self.out[before] = Token("sign", text, items[index].start, token.end, True)
+        return following
+
+    def _macro_with_arguments(self, items: list[Any], index: int) -> int:
+        macro: Macro = items[index]
+        name, start = macro.name, macro.start
+        index += 1
+        if name in sym.TEXT_WRAPPERS:
+            argument, index = take_argument(items, index)
+            self.prose(argument)
+        elif name in sym.UPRIGHT:
+            argument, index = take_argument(items, index)
+            self._upright(argument)
+        elif name in sym.FRACTIONS or name in sym.BINOMIALS:
+            top, index = take_argument(items, index)
+            bottom, index = take_argument(items, index)
+            self.mark("frac{" if name in sym.FRACTIONS else "binom{", start, macro.end)
+            self.math(top)
+            self.mark("}{", macro.end, macro.end)
+            self.math(bottom)
+            self.mark("}", macro.end, macro.end)
+        elif name in ("pmod", "pod"):
+            argument, index = take_argument(items, index)
+            self.out.append(Token("punct", "(", start, macro.end, True))
+            if name == "pmod":
+                self._sign("mod", macro)
+            self.math(argument)
+            self.out.append(Token("punct", ")", macro.end, macro.end, True))
+        elif name in sym.DROP_WITH_ARGUMENT:
+            _, index = take_argument(items, index)
+        elif name in sym.ONE_ARGUMENT:
+            option, index = take_option(items, index) if name == "sqrt" else (None, index)
+            argument, index = take_argument(items, index)
+            if name == "mathbb" and len(argument) == 1 and isinstance(argument[0], Char):
+                self._sign(f"\\mathbb{{{argument[0].text}}}", macro)
+                return index
+            self.mark(f"\\{name}", start, macro.end)
+            if option is not None:
+                self.mark("[", macro.end, macro.end)
+                self.math(option)
+                self.mark("]", macro.end, macro.end)
+            self.mark("{", macro.end, macro.end)
+            self.math(argument)
+            self.mark("}", macro.end, macro.end)
+        else:
+            self.mark(f"\\{name}", start, macro.end)
+            while index < len(items) and isinstance(items[index], Group):
+                self.mark("{", items[index].start, items[index].start)
+                self.math(items[index].items)
+                self.mark("}", items[index].end, items[index].end)
+                index += 1
+        return index
+
+    def _upright(self, argument: list[Any]) -> None:
+        """`\\mathrm{cm}` is a word; `\\mathrm{d}` and `\\mathrm{ABC}` are letters that stand upright."""
+        text = "".join(i.text for i in argument if isinstance(i, Char))
+        plain = len(argument) == len(text)
+        word = text.strip()
+        if plain and word.isalpha() and len(word) > 1 and not word.isupper():
+            self.prose(argument)
+        else:
+            self.math(argument)
+
+    def mark(self, text: str, start: int, end: int) -> None:
+        self.out.append(Token("mark", text, start, end, True))
+
+    def _sign(self, text: str, item: Any) -> None:
+        self.out.append(Token("sign", text, item.start, item.end, True))
