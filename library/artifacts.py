@@ -36,7 +36,7 @@ class Artifacts(Reviews):
         staged copy goes. Idempotent: the same deposit again heals a damaged blob and returns the row.
 
         `attempt_id` is None only for a segment of a book. `Conflict` if the attempt is not approved or the artifact
-        was revoked or quarantined; `StorageFull` if the quota cannot hold it, before anything is written.
+        was revoked, quarantined, or imported and not yet accepted; `StorageFull` if the quota cannot hold it, before anything is written.
         """
         if attempt_id is None and record.kind != "segment":
             raise UsageError("an artifact needs the attempt that it comes from")
@@ -57,6 +57,8 @@ class Artifacts(Reviews):
             existing = session.get(Artifact, digest)
             if existing is not None and existing.state in ("revoked", "quarantined"):
                 raise Conflict(f"artifact {digest} is {existing.state} and does not come back; solve the problem anew")
+            if existing is not None and existing.state == "imported":
+                raise Conflict(f"artifact {digest} came in a bundle and waits for acceptance; accept or refuse it")
             if attempt_id is None:
                 return None
             attempt = found(session.get(Attempt, attempt_id), "attempt", attempt_id)

@@ -55,9 +55,9 @@ class LibraryMachine(RuleBasedStateMachine):
         try:
             row = self.library.publish(attempt or approved(self.library, text), state_of(text, SIZE), record_of(text))
         except Conflict:
-            assert before in ("revoked", "quarantined")
+            assert before in ("revoked", "quarantined", "imported")
             return
-        assert before not in ("revoked", "quarantined")
+        assert before not in ("revoked", "quarantined", "imported")
         self.damaged.discard(text)
         if before in (None, "evicted"):
             self.state[text] = "published"
