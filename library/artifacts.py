@@ -36,7 +36,8 @@ class Artifacts(Reviews):
         staged copy goes. Idempotent: the same deposit again heals a damaged blob and returns the row.
 
         `attempt_id` is None only for a segment of a book. `Conflict` if the attempt is not approved or the artifact
-        was revoked, quarantined, or imported and not yet accepted; `StorageFull` if the quota cannot hold it, before anything is written.
+        was revoked, quarantined, or imported and not yet accepted; `StorageFull` if the quota cannot hold it, before
+        anything is written.
         """
         if attempt_id is None and record.kind != "segment":
             raise UsageError("an artifact needs the attempt that it comes from")
