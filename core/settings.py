@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from library.errors import UsageError
@@ -35,7 +35,10 @@ def cache_folder() -> Path:
 class Settings(BaseSettings):
     """Read with `load_settings`, which turns a bad value into a `UsageError` that names the variable."""
 
-    model_config = SettingsConfigDict(env_prefix="SCION_", frozen=True, extra="forbid", validate_default=True)
+    # An empty variable counts as unset: as a folder it would mean the current one.
+    model_config = SettingsConfigDict(
+        env_prefix="SCION_", frozen=True, extra="forbid", validate_default=True, env_ignore_empty=True
+    )
 
     library: Path = Field(default_factory=lambda: data_folder() / "library", description="the library's folder")
     cache: Path = Field(default_factory=cache_folder, description="folder for converted models")
@@ -64,6 +67,12 @@ class Settings(BaseSettings):
     lease_seconds: Annotated[int, Field(ge=10, le=86_400)] = Field(300, description="a review item's reservation")
     second_approver: bool = Field(False, description="publication needs two different reviewers")
     blind: bool = Field(True, description="hide earlier decisions until a reviewer has decided")
+
+    @field_validator("library", "cache", "calibration")
+    @classmethod
+    def _home(cls, path: Path | None) -> Path | None:
+        """`~` is the user's home also where no shell replaces it, as in a file of variables."""
+        return None if path is None else path.expanduser()
 
 
 def load_settings(**overrides: Any) -> Settings:
