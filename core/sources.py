@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from library.errors import ModelError, UnknownModel
+from library.fsio import translated
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def converted(name: str, parts: Sequence[Path], cache: Path, notify: object) -> 
     """The folder of dense safetensors made from the GGUF in `parts`, converted if this is the first time.
 
     The folder's name carries the parts' names, sizes and times, so a changed file is converted anew; the weights'
-    own digest is taken from what is loaded (core/model.py), so nothing rests on this key.
+    own digest is taken from what is loaded (core/model.py), so nothing rests on this key. Raises `ModelError` for a
+    file that cannot be read, `NotWritable` or `StorageFull` for a cache folder that cannot take the result.
     """
     key = hashlib.sha256()
     for part in parts:
@@ -90,6 +92,12 @@ def converted(name: str, parts: Sequence[Path], cache: Path, notify: object) -> 
         return target
     if callable(notify):
         notify(f"converting {name} to safetensors (once, about half a minute)")
+    with translated(f"converting {name} into the cache folder {cache} (SCION_CACHE)"):
+        _convert_into(target, name, parts)
+    return target
+
+
+def _convert_into(target: Path, name: str, parts: Sequence[Path]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=target.parent))
     try:
@@ -97,12 +105,13 @@ def converted(name: str, parts: Sequence[Path], cache: Path, notify: object) -> 
         (work / "complete.json").write_text(json.dumps({"name": name, "parts": [p.name for p in parts]}))
         try:
             work.rename(target)
-        except OSError:  # another process was first; its folder is as good
-            if not (target / "complete.json").is_file():
-                raise
+        except OSError:
+            if not (target / "complete.json").is_file():  # half of a folder: what was deleted by hand, say
+                shutil.rmtree(target)
+                work.rename(target)
+            # else another process was first; its folder is as good
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return target
 
 
 def _convert(parts: Sequence[Path], work: Path) -> None:
