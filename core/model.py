@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from core import profiles
@@ -117,6 +118,8 @@ def choose_device(wanted: str) -> torch.device:
     except RuntimeError as error:
         raise UsageError(f"unknown device {wanted!r}: give auto, cpu, cuda, cuda:N or mps") from error
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        present["cuda"] = False
     if not present.get(device.type, False):
         raise UsageError(f"device {wanted!r} is not available here; --device auto picks one that is")
     return device
@@ -205,15 +208,22 @@ def _read(located: Located, settings: Settings, dtype: torch.dtype) -> tuple[Any
         AutoConfig.from_pretrained(located.path, **common)
         tokenizer = AutoTokenizer.from_pretrained(located.path, **common)
         # Only safetensors: other weight files are pickles.
-        network = AutoModelForCausalLM.from_pretrained(
-            located.path, dtype=dtype, use_safetensors=True, **attention, **common
+        network, loading = AutoModelForCausalLM.from_pretrained(
+            located.path, dtype=dtype, use_safetensors=True, output_loading_info=True, **attention, **common
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         where = "as a hub id (is the network reachable, is it downloaded?)" if located.hub else f"in {located.path}"
         raise UnknownModel(f"cannot load model {located.name!r} {where}: {first}") from error
+    except SafetensorError as error:
+        raise ModelError(f"the weights of {located.name!r} in {located.path} are damaged: {error}") from error
     except RuntimeError as error:
         raise ModelError(f"model {located.name!r} does not fit this machine: {error}") from error
+    if missing := sorted(loading["missing_keys"]):  # transformers fills them with random numbers and goes on
+        raise ModelError(
+            f"the weights of {located.name!r} in {located.path} are incomplete: {len(missing)} are missing, such as "
+            f"{missing[0]}; fetch the model again"
+        )
     return network, tokenizer
 
 
