@@ -208,7 +208,7 @@ def _read(located: Located, settings: Settings, dtype: torch.dtype) -> tuple[Any
         AutoConfig.from_pretrained(located.path, **common)
         tokenizer = AutoTokenizer.from_pretrained(located.path, **common)
         # Only safetensors: other weight files are pickles.
-        network, loading = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             located.path, dtype=dtype, use_safetensors=True, output_loading_info=True, **attention, **common
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
@@ -219,6 +219,7 @@ def _read(located: Located, settings: Settings, dtype: torch.dtype) -> tuple[Any
         raise ModelError(f"the weights of {located.name!r} in {located.path} are damaged: {error}") from error
     except RuntimeError as error:
         raise ModelError(f"model {located.name!r} does not fit this machine: {error}") from error
+    network, loading = loaded
     if missing := sorted(loading["missing_keys"]):  # transformers fills them with random numbers and goes on
         raise ModelError(
             f"the weights of {located.name!r} in {located.path} are incomplete: {len(missing)} are missing, such as "
