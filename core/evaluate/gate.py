@@ -155,9 +155,7 @@ def evaluate_gate(
     )
 
 
-def _judged(
-    pairs: Iterable[Pair], policy: Policy, calibration: Calibration | None
-) -> Iterable[tuple[Pair, Judgement]]:
+def _judged(pairs: Iterable[Pair], policy: Policy, calibration: Calibration | None) -> Iterable[tuple[Pair, Judgement]]:
     for pair in pairs:
         if pair.malformed:
             yield pair, Judgement(Verdict.REFUSE, policy, (Reason("malformed", pair.malformed),), ())

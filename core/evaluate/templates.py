@@ -10,7 +10,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Template:
-    """A text with named places. `ranges` gives each number's inclusive bounds; `names` says how many people it needs."""
+    """A text with named places. `ranges` has each number's inclusive bounds, `names` the number of people."""
 
     pattern: str
     ranges: dict[str, tuple[int, int]]
@@ -40,8 +40,8 @@ _PEOPLE = ("Nora", "Felix", "Mina")
 
 TEMPLATES: tuple[Template, ...] = (
     Template(
-        "<name0> bought <a> boxes with <b> pencils each. She gave <c> pencils to <name1>. How many pencils does <name0> "
-        "have left?",
+        "<name0> bought <a> boxes with <b> pencils each. She gave <c> pencils to <name1>. How many pencils does "
+        "<name0> have left?",
         {"a": (3, 9), "b": (4, 12), "c": (1, 10)},
         lambda v: v["a"] * v["b"] - v["c"],
         2,
@@ -105,8 +105,8 @@ TEMPLATES: tuple[Template, ...] = (
         lambda v: v["a"] * v["b"],
     ),
     Template(
-        "There are <a> students in a class. The teacher divides them into groups of <b>. At most how many full groups are "
-        "there?",
+        "There are <a> students in a class. The teacher divides them into groups of <b>. At most how many full groups "
+        "are there?",
         {"a": (20, 60), "b": (3, 9)},
         lambda v: v["a"] // v["b"],
         0,

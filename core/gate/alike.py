@@ -19,7 +19,7 @@ def alike(a: str, b: str) -> float:
     pair = (a, b)
     # a thesaurus calls a minute a second and a circle a lot: measures and members of closed sets stand for themselves
     units = unit_words()
-    if pair in antonyms() or (a in units or b in units) and units.get(a) != units.get(b):
+    if pair in antonyms() or ((a in units or b in units) and units.get(a) != units.get(b)):
         return NONE
     sets = set_members()
     if a in sets and not sets[a].isdisjoint(sets.get(b, frozenset())):

@@ -1,7 +1,7 @@
 """A threshold from labelled pairs whose false accepts are bounded, or a refusal that says what is missing.
 
-Knows scores and labels, not where they come from. A calibration can only make the gate stricter: it sets the least score
-that the gate asks for on top of its other rules.
+Knows scores and labels, not where they come from. A calibration can only make the gate stricter: it sets the least
+score that the gate asks for on top of its other rules.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class Calibration:
                 f"{self.delta:.2%}: {self.missing} more are needed"
             )
         return (
-            f"at a score of {self.threshold:.3f}, {self.false_accepts} of {self.different} different problems are accepted "
-            f"(95 % upper bound {self.bound:.2%}, at most {self.delta:.2%}) and {self.covered} of {self.same} same ones"
+            f"at a score of {self.threshold:.3f}, {self.false_accepts} of {self.different} different problems are "
+            f"accepted (95 % upper bound {self.bound:.2%}, at most {self.delta:.2%}) and {self.covered} of "
+            f"{self.same} same ones"
         )
 
     def to_json(self) -> bytes:
@@ -75,7 +76,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, data: bytes) -> Calibration:
-        """The calibration of `to_json`'s bytes. Raises `FormatError` for anything else, a different encoding included."""
+        """The calibration of `to_json`'s bytes. Raises `FormatError` for all else, another encoding included."""
         try:
             value: Any = json.loads(data)
             found = cls(

@@ -192,7 +192,7 @@ def _phrase(d: Difference) -> str | None:
 
 
 def _additive(d: Difference) -> str | None:
-    """`placed 3 more pencils` and `placed 3 pencils`: without a comparison, `more` only says that something is added."""
+    """`placed 3 more pencils` and `placed 3 pencils`: where nothing is compared, `more` says what `placed` says."""
     if d.formal:
         return None
     for units, first, last, other in ((d.a, d.a1, d.a2, d.right), (d.b, d.b1, d.b2, d.left)):
@@ -221,7 +221,7 @@ def _money(d: Difference) -> str | None:
         if after is not None and after.key == "dollar" and word is not None and word.kind == "number":
             return "the amount is written with the sign and with the word"
     if {d.left, d.right} == {("dollar",), ()}:
-        units, first, other, place = (d.a, d.a1, d.b, d.b1) if d.left else (d.b, d.b1, d.a, d.a1)
+        other, place = (d.b, d.b1) if d.left else (d.a, d.a1)
         sign = _near(other, place - 2)
         if sign is not None and sign.key == "\\$":
             return "the amount is written with the sign and with the word"

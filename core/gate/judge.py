@@ -14,8 +14,9 @@ from core.gate.calibration import Calibration
 from core.gate.canonical import MAX_LENGTH, canonical
 from core.gate.hidden import hidden_characters
 from core.gate.latex import LatexError
+from core.gate.measures import score
 from core.gate.reading import Reading, read_problem
-from core.gate.reword import Rewording, reword, score
+from core.gate.reword import Rewording, reword
 from core.gate.template import family
 from core.gate.verdict import Edit, Judgement, Policy, Reason, Verdict
 
@@ -184,7 +185,7 @@ def _calibrated(
 
 def _off(stored: str, query: str) -> Judgement:
     """The gate is off: GRAFT, marked unsafe, with the edits as they truly are where they can be told."""
-    reasons = (Reason("off", "the gate is off: this graft is unsafe"),)
+    reasons: tuple[Reason, ...] = (Reason("off", "the gate is off: this graft is unsafe"),)
     edits: tuple[Edit, ...] = ()
     if isinstance(stored, str) and isinstance(query, str) and max(len(stored), len(query)) <= MAX_LENGTH:
         try:

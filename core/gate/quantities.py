@@ -17,22 +17,24 @@ _UNITS = dict(
     )
 )
 _TENS = {
-    "twenty": 20, "thirty": 30, "forty": 40, "fourty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90
+    "twenty": 20, "thirty": 30, "forty": 40, "fourty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty":
+    80, "ninety": 90
 }  # fmt: skip
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _PARTS = {
-    "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4, "fifth": 5,
-    "fifths": 5, "sixth": 6, "sixths": 6, "seventh": 7, "sevenths": 7, "eighth": 8, "eighths": 8, "ninth": 9,
-    "ninths": 9, "tenth": 10, "tenths": 10, "twelfth": 12, "hundredth": 100, "hundredths": 100,
+    "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4,
+    "fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "seventh": 7, "sevenths": 7, "eighth": 8, "eighths": 8,
+    "ninth": 9, "ninths": 9, "tenth": 10, "tenths": 10, "twelfth": 12, "hundredth": 100, "hundredths": 100,
 }  # fmt: skip
 _ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
-    "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fifteenth": 15, "twentieth": 20, "hundredth": 100,
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fifteenth": 15, "twentieth": 20,
+    "hundredth": 100,
 }  # fmt: skip
 _TIMES = {
-    "twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "twofold": 2, "thrice": 3, "triple": 3, "tripled": 3,
-    "triples": 3, "threefold": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4, "fourfold": 4, "quintuple": 5,
-    "fivefold": 5,
+    "twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "twofold": 2, "thrice": 3, "triple": 3,
+    "tripled": 3, "triples": 3, "threefold": 3, "quadruple": 4, "quadrupled": 4, "quadruples": 4, "fourfold": 4,
+    "quintuple": 5, "fivefold": 5,
 }  # fmt: skip
 _HALVES = frozenset({"halve", "halved", "halves"})
 _GROUPS = {"dozen": 12, "dozens": 12, "decade": 10, "decades": 10}
@@ -219,9 +221,9 @@ def _spelled(tokens: Sequence[Token], index: int) -> Quantity:
         elif word in _TENS and group % 100 == 0:
             group += _TENS[word]
         elif word == "hundred":
-            group = (group or 1) * 100
+            group = (group or Fraction(1)) * 100
         elif word in _SCALES:
-            total, group = total + (group or 1) * _SCALES[word], Fraction(0)
+            total, group = total + (group or Fraction(1)) * _SCALES[word], Fraction(0)
         elif (
             tokens[index].text == "-"
             and index > first
@@ -249,9 +251,9 @@ def _spelled(tokens: Sequence[Token], index: int) -> Quantity:
         and value < 20
         and part not in ("second",)
         and not (part == "quarters" and not _of(tokens, index + skip))
+        and (value == 1 or part.endswith("s"))
     ):
-        if value == 1 or part.endswith("s"):
-            return Quantity(value / _PARTS[part], "part", first, index + skip, True)
+        return Quantity(value / _PARTS[part], "part", first, index + skip, True)
     if _low(tokens, index) == "and" and _low(tokens, index + 1) == "a" and _low(tokens, index + 2) == "half":
         return Quantity(value + Fraction(1, 2), "count", first, index + 3, True)
     if part in _GROUPS:

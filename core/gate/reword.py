@@ -5,14 +5,12 @@ Only for running text: a problem with formulas is never accepted by these measur
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.alike import alike, best, coverage, opposite
-from core.gate.lexicon import closed_sets, lemma, stop_words, table_lines
-from core.gate.quantities import Quantity
+from core.gate.alike import alike
+from core.gate.lexicon import closed_sets, lemma, stop_words
+from core.gate.measures import measures
 from core.gate.reading import Reading, Word
 from core.gate.roles import roles
 from core.gate.target import question_differs, same_target, target
@@ -38,30 +36,17 @@ _ASKED = _ASKED_OPERATIONS | {
     "volume",
     "percent",
 }
-_CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "—", "(", ")"})
 _POLES = (
     ("more", "less"), ("first", "last"), ("before", "after"), ("maximum", "minimum"), ("at_least", "at_most"),
     ("buy", "sell"), ("increase", "decrease"), ("discount", "tax"), ("profit", "lose"), ("total", "average"),
     ("total", "difference"), ("perimeter", "area"), ("area", "volume"),
 )  # fmt: skip
 _DAYS = frozenset(
-    [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-    ]
-    + ["may", "june", "july", "august", "september", "october", "november", "december"]
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "  # noqa: SIM905
+    "september october november december".split()
 )
 _CURRENCIES = {
-    "\\$": "dollar", "dollar": "dollar", "cent": "dollar", "¢": "dollar", "€": "euro", "euro": "euro", "£": "pound sterling",
+    "\\$": "dollar", "dollar": "dollar", "cent": "dollar", "¢": "dollar", "€": "euro", "euro": "euro", "£": "sterling",
     "¥": "yen", "yen": "yen", "₹": "rupee", "rupee": "rupee",
 }  # fmt: skip
 _OPERATORS = frozenset("+ = × ÷ * / < > ≤ ≥ ≠ ± ^{ _{ ! ~- √".split())  # noqa: SIM905
@@ -131,7 +116,7 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     aim = same_target(target_a, target_b)
     if aim == 0.0:
         against.append(Reason("target", "the questions ask for different things"))
-    features = _features(stored, query, r.fit, r.margin, r.loose, aim)
+    features = measures(stored, query, r, aim)
     features["strange"] = float(min(2, len(strange_a) + len(strange_b)))
     features["verbatim"] = verbatim
     features["soft"] = float(len((load_a ^ load_b) - _HARD - {"each", "total", "only"}))
@@ -225,107 +210,3 @@ def _strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]
 
 def _single(name: str) -> str:
     return name[:-1] if name.endswith("s") else name + "s"
-
-
-def _features(stored: Reading, query: Reading, fit: float, margin: float, loose: int, aim: float) -> dict[str, float]:
-    all_a = frozenset(w.load or w.base for w in stored.words)
-    all_b = frozenset(w.load or w.base for w in query.words)
-    plain_a = {w.base for w in stored.words if not w.load and w.base not in stored.names}
-    plain_b = {w.base for w in query.words if not w.load and w.base not in query.names}
-    flips = sum(opposite(a, b) for a in all_a - all_b for b in all_b - all_a)
-    question_a = {w.base for w in stored.words if stored.question[0] <= w.token < stored.question[1]}
-    question_b = {w.base for w in query.words if query.question[0] <= w.token < query.question[1]}
-    return {
-        "fit": fit,
-        "margin": margin,
-        "loose": float(loose),
-        "target": aim,
-        "covered": coverage(plain_a, all_b),
-        "covering": coverage(plain_b, all_a),
-        "worst_covered": _worst(stored, all_b),
-        "worst_covering": _worst(query, all_a),
-        "question": min(coverage(question_a, all_b), coverage(question_b, all_a)),
-        "counted": _counted(stored, all_b),
-        "counting": _counted(query, all_a),
-        "flips": float(min(flips, 3)),
-        "actors": _actors(stored, query),
-        "order": _order(stored, query),
-    }
-
-
-def _worst(reading: Reading, others: frozenset[str]) -> float:
-    """The clause (between punctuation) least covered by the other text: a clause of its own says something new."""
-    clauses: list[set[str]] = [set()]
-    last = 0
-    for word in reading.words:
-        if any(t.text in _CLAUSE_ENDS for t in reading.tokens[last : word.token]):
-            clauses.append(set())
-        clauses[-1].add(word.load or word.base)
-        last = word.token
-    return min((coverage(words, others) for words in clauses if len(words) >= 3), default=1.0)
-
-
-def _counted(reading: Reading, others: frozenset[str]) -> float:
-    """Least tie of a thing that is counted (the word after a number) to any word of the other text."""
-    worst = 1.0
-    for q in reading.numbers:
-        if q.form != "count":
-            continue
-        after = next((w for w in reading.words if q.last <= w.token <= q.last + 2 and not w.load), None)
-        if after is not None and after.base not in reading.names:
-            worst = min(worst, best(after.base, others))
-    return worst
-
-
-def _actor(reading: Reading, q: Quantity) -> str:
-    """The name last spoken of before a number, or first after it in its sentence."""
-    for index in range(q.first - 1, -1, -1):
-        text = reading.tokens[index].text.lower()
-        if text in reading.names:
-            return text
-    for index in range(q.last, len(reading.tokens)):
-        if reading.sentence_of[index] != reading.sentence_of[q.first]:
-            break
-        if reading.tokens[index].text.lower() in reading.names:
-            return reading.tokens[index].text.lower()
-    return ""
-
-
-def _actors(stored: Reading, query: Reading) -> float:
-    """Share of the numbers that belong to the same name in both; 1 where no names are."""
-    if len(stored.names) < 2:
-        return 1.0
-    fit = total = 0
-    for q in stored.numbers:
-        mates = [p for p in query.numbers if p.value == q.value]
-        if mates:
-            total += 1
-            own = _actor(stored, q)
-            fit += not own or any(_actor(query, p) in ("", own) for p in mates)
-    return fit / total if total else 1.0
-
-
-def _order(stored: Reading, query: Reading) -> float:
-    """Share of pairs of numbers that keep their order."""
-    values_a = [q.value for q in stored.numbers if q.form != "ordinal"]
-    values_b = [q.value for q in query.numbers if q.form != "ordinal"]
-    kept = total = 0
-    for i, x in enumerate(values_a[:12]):
-        for y in values_a[i + 1 : 12]:
-            if x != y and x in values_b and y in values_b:
-                total += 1
-                kept += values_b.index(x) < len(values_b) - 1 - values_b[::-1].index(y)
-    return kept / total if total else 1.0
-
-
-@lru_cache(maxsize=1)
-def weights() -> dict[str, float]:
-    """The weights of the score, from their reviewable table."""
-    return {name: float(value) for name, value in (line.split() for line in table_lines("score_weights.txt"))}
-
-
-def score(features: dict[str, float]) -> float:
-    """How sure the measures are that the texts are restatements of each other, 0 to 1."""
-    table = weights()
-    total = table["bias"] + sum(table.get(name, 0.0) * value for name, value in features.items())
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))

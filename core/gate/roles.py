@@ -18,8 +18,13 @@ _ONES = frozenset({"a", "an", "each", "per", "every", "full", "whole", "single",
 
 
 class Roles(NamedTuple):
-    """`reordered`: two numbers that changed places, in words. `strange_units`: units of measure of only one text. `fit`: worst similarity of a number's surroundings to its counterpart's; `margin`: how much better, at worst,
-    the pairing by value is than swapping two numbers; `missing`/`extra`: values without a counterpart, as text."""
+    """How the numbers of two texts answer to each other.
+
+    missing, extra: values without a counterpart. reordered, actors: numbers that changed places or owners, in words.
+    strange_units: units of measure of one text only. loose: how many mere back-references have no counterpart. fit:
+    worst similarity of a number's surroundings to its counterpart's. margin: by how much, at worst, the pairing by
+    value beats any other.
+    """
 
     missing: tuple[str, ...]
     extra: tuple[str, ...]

@@ -80,8 +80,8 @@ TEXT_WRAPPERS = words(
 # Upright letters in a formula: a word (`\mathrm{cm}`) or points (`\mathrm{ABC}`).
 UPRIGHT = words("mathrm operatorname operatorname* mathop mathsf mathnormal mathit rm mathord mathrel mathbin")
 ONE_ARGUMENT = words(
-    "mathbb overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline mathbf "
-    "boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen"
+    "mathbb overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline "
+    "mathbf boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen"
 )
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})

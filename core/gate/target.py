@@ -11,16 +11,17 @@ from core.gate.reading import Reading
 from core.gate.verdict import Reason
 
 _DIMENSIONS = {
-    "tall": "height", "high": "height", "height": "height", "long": "length", "length": "length", "old": "age", "age": "age",
-    "big": "size", "large": "size", "size": "size", "far": "distance", "distance": "distance", "heavy": "weight",
-    "weight": "weight", "weigh": "weight", "fast": "speed", "speed": "speed", "wide": "width", "width": "width",
-    "deep": "depth", "depth": "depth", "time": "time", "duration": "time", "often": "frequency", "perimeter": "perimeter",
-    "area": "area", "volume": "volume", "heavier": "weight", "taller": "height", "longer": "length", "older": "age",
-    "farther": "distance", "faster": "speed", "bigger": "size", "larger": "size", "wider": "width", "deeper": "depth",
+    "tall": "height", "high": "height", "height": "height", "long": "length", "length": "length", "old": "age",
+    "age": "age", "big": "size", "large": "size", "size": "size", "far": "distance", "distance": "distance",
+    "heavy": "weight", "weight": "weight", "weigh": "weight", "fast": "speed", "speed": "speed", "wide":
+    "width", "width": "width", "deep": "depth", "depth": "depth", "time": "time", "duration": "time", "often":
+    "frequency", "perimeter": "perimeter", "area": "area", "volume": "volume", "heavier": "weight", "taller":
+    "height", "longer": "length", "older": "age", "farther": "distance", "faster": "speed", "bigger": "size",
+    "larger": "size", "wider": "width", "deeper": "depth",
 }  # fmt: skip
 _MONEY = frozenset(
     ("money cost price spend pay charge bill dollar cent fund earn earnings profit owe salary wage income revenue fee "  # noqa: SIM905
-     "balance budget change contribute donate worth expense saving savings raise total_price expenditure payment").split()
+     "balance budget change contribute donate worth expense saving savings raise expenditure payment").split()
 )  # fmt: skip
 _COUNTING = frozenset({"number", "amount", "quantity", "count", "sum"})
 _SKIP = frozenset(
@@ -65,8 +66,8 @@ _ELLIPTIC = frozenset(
     ]
 )
 _UNIT_OF = {
-    "mile": "distance", "kilometer": "distance", "km": "distance", "hour": "time", "minute": "time", "second": "time",
-    "day": "time", "week": "time", "month": "time", "year": "time", "dollar": "money", "cent": "money",
+    "mile": "distance", "kilometer": "distance", "km": "distance", "hour": "time", "minute": "time", "second":
+    "time", "day": "time", "week": "time", "month": "time", "year": "time", "dollar": "money", "cent": "money",
 }  # fmt: skip
 _HEAD = 4
 

@@ -162,9 +162,7 @@ PARTS: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize("error", [ValueError("boom"), RecursionError("deep"), KeyError("x"), MemoryError()])
 @pytest.mark.parametrize(("name", "part"), PARTS)
-def test_a_fault_in_any_part_refuses(
-    name: str, part: str, error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_in_any_part_refuses(name: str, part: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise error
 
