@@ -20,7 +20,7 @@ from core.jobs import Context, Stream
 from core.model import FrozenModel
 from core.solve import Plan
 from library.artifact import Artifact as Opened
-from library.artifact import decode
+from library.artifact import decode_verified
 from library.artifacts import as_row
 from library.audit import now
 from library.digest import Digest
@@ -115,7 +115,7 @@ def open_artifact(library: Library, model: FrozenModel, row: Artifact) -> Opened
     Raises `CorruptError` (the blob is quarantined then), `IdentityMismatch`, `StoreError`.
     """
     check_row_identity(model, row)
-    opened = decode(library.read_blob(row.digest), Digest.parse(row.digest), verify_tensors=False)
+    opened = decode_verified(library.read_blob(row.digest), Digest.parse(row.digest))  # hashed as it was read
     check_identity(model, opened.manifest.identity)
     return opened
 

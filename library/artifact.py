@@ -124,11 +124,20 @@ def decode(buffer: Buffer, expected: Digest | None = None, *, verify_tensors: bo
     if not verify_tensors and expected is None:
         raise UsageError("leaving out the tensor digests is sound only against an expected content digest")
     view = _flat(memoryview(buffer))
-    if isinstance(view.obj, mmap.mmap):
-        raise UsageError("a memory-mapped file can change after it was verified: read it into memory first")
     digest = digest_bytes(view)
     if expected is not None and digest != expected:
         raise DigestMismatch(f"content is {digest}, expected {expected}")
+    artifact = decode_verified(buffer, digest)
+    if verify_tensors:
+        _check_digests(artifact.manifest, tensor_digests(list(artifact.tensors.values())))
+    return artifact
+
+
+def decode_verified(buffer: Buffer, digest: Digest) -> Artifact:
+    """As `decode`, for a caller who hashed this very buffer to `digest` and holds it: a graft hashes its bytes once."""
+    view = _flat(memoryview(buffer))
+    if isinstance(view.obj, mmap.mmap):
+        raise UsageError("a memory-mapped file can change after it was verified: read it into memory first")
     start = header_size(view)
     manifest, entries = _parse(view[:start], view.nbytes)
     tensors: dict[str, TensorData] = {}
@@ -136,8 +145,6 @@ def decode(buffer: Buffer, expected: Digest | None = None, *, verify_tensors: bo
         data = view[start + entry.begin : start + entry.end]
         _check_values(entry, data)
         tensors[entry.name] = TensorData(entry.name, entry.dtype, entry.shape, data)
-    if verify_tensors:
-        _check_digests(manifest, tensor_digests(list(tensors.values())))
     return Artifact(digest, manifest, MappingProxyType(tensors))
 
 
