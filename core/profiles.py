@@ -12,15 +12,16 @@ from typing import Any
 
 _MARK = "\u2063scion\u2063"  # stands for the text while a template is rendered; no tokenizer or template touches it
 
-BOXED = "Please reason step by step, and put your final answer within \\boxed{}."
+# Doubled braces: what `str.format` makes of them is one pair.
+BOXED = "Please reason step by step, and put your final answer within \\boxed{{}}."
 
 
 @dataclass(frozen=True)
 class Profile:
-    """`instruction` and `base` hold `{problem}`; `cues` are tried in order until one replays the answer.
+    """`instruction` and `base` are format texts that hold `{problem}`.
 
-    `shots` are worked examples, given as earlier turns: weak models need them. A cue ends
-    inside a brace that the model closes: decoding stops at the closing brace.
+    `cues` are tried in order until one replays the answer. A cue ends inside a brace that the model
+    closes: decoding stops there. `shots` are worked examples, given as earlier turns: weak models need them.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Profile:
 
 
 CHAT = Profile("chat")
-BASE = Profile("base", stops=("\n\nProblem:", "\nProblem:"), thinking=None)
+BASE = Profile("base", instruction="{problem}", stops=("\n\nProblem:", "\nProblem:"), thinking=None)
 SMOLLM2 = Profile(
     "smollm2",
     instruction="{problem}",
