@@ -209,7 +209,7 @@ def test_a_state_of_other_tokens_is_refused_by_the_token_comparison(
     ids = list(real.manifest.prompt_ids)
     ids[-20] += 1
     forged = replace(real, manifest=real.manifest.model_copy(update={"prompt_ids": tuple(ids)}))
-    monkeypatch.setattr(asking, "decode", lambda data, expected, **options: forged)
+    monkeypatch.setattr(asking, "open_artifact", lambda library, model, row: forged)
     with engine_at(deposited.folder, model) as engine:
         result = asked(engine, PROBLEM, fresh_max_tokens=0)
     assert result["verdict"] == "REFUSE"
