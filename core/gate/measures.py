@@ -11,6 +11,7 @@ from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 from core.gate.roles import Roles
 
+_TRACE = 0.2
 _CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "—", "(", ")"})
 
 
@@ -51,6 +52,22 @@ def _worst(reading: Reading, others: frozenset[str]) -> float:
         clauses[-1].add(word.load or word.base)
         last = word.token
     return min((coverage(words, others) for words in clauses if len(words) >= 3), default=1.0)
+
+
+def orphan(reading: Reading, other: Reading) -> str:
+    """The first sentence that says something of which the other text has no trace, shortened; else empty.
+
+    Sentences with a number of their own are held to it elsewhere, and so is the question.
+    """
+    told = frozenset(w.load or w.base for w in other.words)
+    numbered = {reading.sentence_of[q.first] for q in reading.numbers if q.form != "ordinal" and q.value != 1}
+    asked = {reading.sentence_of[k] for k in range(*reading.question)}
+    for sentence in sorted(set(reading.sentence_of) - numbered - asked):
+        words = {w.load or w.base for w in reading.words if w.sentence == sentence and w.base not in reading.names}
+        if words and coverage(words, told) < _TRACE:
+            tokens = [t.text for t, n in zip(reading.tokens, reading.sentence_of, strict=True) if n == sentence]
+            return " ".join(tokens)[:80]
+    return ""
 
 
 def _counted(reading: Reading, others: frozenset[str]) -> float:

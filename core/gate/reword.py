@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from core.gate.alike import alike
 from core.gate.lexicon import closed_sets, lemma, stop_words
-from core.gate.measures import measures
+from core.gate.measures import measures, orphan
 from core.gate.reading import Reading, Word
 from core.gate.roles import roles
 from core.gate.target import question_differs, same_target, target
@@ -76,6 +76,9 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
         against.append(Reason("numbers", "the numbers differ: " + "; ".join(told)))
     if not stored.numbers or min(len(stored.words), len(query.words)) < _SHORTEST:
         against.append(Reason("short", "too little text to tell a rewording from another problem"))
+    for one, other, side in ((stored, query, "stored problem"), (query, stored, "query")):
+        if clause := orphan(one, other):
+            against.append(Reason("clause", f"only the {side} says: “{clause}”"))
     signs_a, signs_b = _signs(stored), _signs(query)
     if signs_a != signs_b:
         differing = sorted(((signs_a - signs_b) + (signs_b - signs_a)).keys())
@@ -106,6 +109,9 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     asked = {name for name in asked if name not in (load_a & load_b) or name in _ASKED_OPERATIONS}
     if asked and asked not in _ASKED_ALIKE:
         against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
+    for one, other, loads in ((stored, query, load_a - load_b), (query, stored, load_b - load_a)):
+        if "each" in loads and "all" in other.lower and "all" not in one.lower:
+            against.append(Reason("qualifier", "one text says each, the other all"))
     singled = [_singles_out(reading) for reading in (stored, query)]
     if singled[0] != singled[1] and "total" in (asked_a ^ asked_b) and ("total" in asked_b) == singled[0]:
         against.append(Reason("target", "one question asks for each, the other for the total"))
