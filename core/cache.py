@@ -25,7 +25,7 @@ SLACK = 512  # positions that a sliding buffer may run on before its window is m
 
 # Bytes. torch aligns tensors to it, and a vector register is no wider. With rows (of one head and position) that are
 # a multiple of it, every head and position begins aligned wherever it lies. Otherwise BLAS may round differently with
-# the place in memory: measured on AVX2 with rows of 40 bytes (head dimension 10, float32), not with 48, 80 or 96.
+# the place in memory: measured on AVX-512 with rows of 40 bytes (head dimension 10, float32), not with 48, 80 or 96.
 ALIGNMENT = 64
 
 

@@ -160,7 +160,20 @@ def test_samples_that_share_one_prefill(architecture: str) -> None:
     assert torch.equal(logits[1], logits[3])
 
 
-def test_rows_that_are_kept_are_the_rows(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("architecture", ["llama", "gemma3_text"])
+def test_a_row_does_not_depend_on_what_the_others_say(architecture: str) -> None:
+    """What rebuilding one row of a batch relies on. It does not hold for mixtures of experts (docs/cache-kinds.md)."""
+    model = tiny_model(architecture)
+    ids, logits = tiny_ids(12, rows=4), []
+    for batch in (ids, ids[2:3].expand(4, -1)):
+        cache = new_cache(model.config, room=64)
+        feed(model, cache, tiny_ids(9))
+        expand(cache, 4)
+        logits.append(torch.stack([feed(model, cache, step)[2] for step in batch.split(1, dim=1)]))
+    assert torch.equal(*logits)
+
+
+def test_rows_that_are_kept_are_the_rows() -> None:
     model = tiny_model("gemma3_text")
     cache = new_cache(model.config, room=64, batch=3)
     feed(model, cache, tiny_ids(20, rows=3))
