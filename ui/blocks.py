@@ -35,6 +35,7 @@ def build(page: Page) -> gr.Blocks:
             with gr.Tab("Dashboard", id="dashboard") as dashboard_tab:
                 counting = dashboard.build(page)
 
+        api.add(page)  # first: a handler of the same name would take the endpoint's name
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def head(request: gr.Request) -> Html:
@@ -71,8 +72,6 @@ def build(page: Page) -> gr.Blocks:
         shelf.wire(holding, page, [shelf_tab.select, arrived.then])
         lab.wire(trying, page, lab_job, [lab_tab.select])
         dashboard.wire(counting, page, [dashboard_tab.select])
-        api.add(page)
-
         for event in (demo.load, review_tab.select, shelf_tab.select, dashboard_tab.select):
             event(head, None, [top], **private)
         reviewing.head.change(head, None, [top], **private)

@@ -101,7 +101,10 @@ def build(page: Page) -> Lab:
         with gr.Column(scale=6, min_width=320, elem_classes="sc-sheet"):
             panel(join([parts.heading("All labelled pairs", figures.export(page.settings.root_path))]))
             again = gr.Button("Judge all pairs again", size="sm", elem_id="lab-again")
-            repeated = panel(parts.empty("Not judged again yet", "Shows where the gate and the people disagree."))
+            repeated = panel(
+                parts.empty("Not judged again yet", "Shows where the gate and the people disagree."),
+                elem_id="lab-repeated",
+            )
     return Lab(
         artifact, query, mutations, gr.State(0), judgement, blind, budget, run, cancel, message, runs, label, note,
         save, saved, again, repeated, gr.State(""),

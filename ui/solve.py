@@ -15,13 +15,13 @@ from ui.render import jobs as show
 from ui.render import parts, prose, records
 from ui.render.html import Html, join
 
-# One step, small numbers: the embedded model solves these.
+# One step, small numbers: the embedded model solves each in three to seven of eight attempts.
 EXAMPLES = (
-    "Jose starts with 7 bottle caps. He gets 2 more from Rebecca. How many bottle caps does Jose end with?",
-    "There are 4 cards. 3 cards more are added. How many are there total?",
-    "Brenda starts with 7 Skittles. She buys 8 more. How many Skittles does Brenda end with?",
+    ("Carol collects 2 peanuts. Carol's father gives Carol 5 more. How many peanuts does Carol have?", "7"),
+    ("Anna has 10 pens. She gives 4 pens to Ben. How many pens does Anna have left?", "6"),
+    ("A book costs 6 dollars. How much do 2 books cost?", "12"),
 )
-EXAMPLE_ANSWERS = ("9", "7", "15")
+EXAMPLE_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ def build(page: Page) -> Solve:
                 ask = gr.Button("Ask the library", elem_id="solve-ask")
             panel(parts.heading("Examples", "one click each"))
             with gr.Column(elem_classes="sc-tight sc-examples"):
-                examples = tuple(gr.Button(text, size="sm", elem_id=f"example-{n}") for n, text in enumerate(EXAMPLES))
+                examples = tuple(
+                    gr.Button(text, size="sm", elem_id=f"example-{n}") for n, (text, _) in enumerate(EXAMPLES)
+                )
         with gr.Column(scale=7, min_width=320):
             with gr.Column(elem_classes="sc-sheet"):
                 status = panel(show.progress(None), elem_id="solve-status")
@@ -192,9 +194,14 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
         start.success(follow, [job], tab.stage, **listening)
     tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
     tab.problem.change(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], trigger_mode="always_last", **private)
-    for number, button in enumerate(tab.examples):
-        text, answer = EXAMPLES[number], EXAMPLE_ANSWERS[number]
-        button.click(lambda t=text, a=answer: (t, a), None, [tab.problem, tab.reference], queue=False, **private)
+    for button, (text, answer) in zip(tab.examples, EXAMPLES, strict=True):
+        button.click(
+            lambda t=text, a=answer: (t, a, EXAMPLE_ATTEMPTS),
+            None,
+            [tab.problem, tab.reference, tab.attempts],
+            queue=False,
+            **private,
+        )
 
 
 def _idle(page: Page, request: gr.Request) -> list[Any]:

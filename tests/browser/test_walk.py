@@ -41,7 +41,7 @@ def test_the_whole_way(browser: Any, server: Server) -> None:
 
     page.click("#solve-review")
     page.wait_for_selector("#review-head .sc-problem")
-    assert "bottle caps" in text(page, "#review-head")
+    assert "peanuts" in text(page, "#review-head")
     page.keyboard.press("a")
     page.wait_for_selector("#review-message >> text=Approved")
     page.click("#review-publish")

@@ -21,8 +21,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     const id = KEYS[event.key];
     if (!id || typing(event.target)) return;
-    // Arrow keys belong to the tab list, sliders and radio groups while these have the focus.
-    if (event.key.startsWith("Arrow") && event.target.closest("[role=tablist], [role=radiogroup], [role=slider]")) return;
+    // Arrow keys belong to sliders and radio groups while these have the focus.
+    if (event.key.startsWith("Arrow") && event.target.closest("[role=radiogroup], [role=slider]")) return;
     const pressed = button(id);
     if (!pressed || pressed.disabled || pressed.offsetParent === null) return;
     event.preventDefault();
@@ -54,12 +54,15 @@
     if (!document.body || !kept) return;
     document.body.classList.toggle("dark", kept === "dark");
   };
-  document.addEventListener("DOMContentLoaded", () => {
+  const start = () => {
     paint();
     // Gradio sets its own choice once it has mounted.
     new MutationObserver(() => {
       const kept = localStorage.getItem(THEME);
       if (kept && document.body.classList.contains("dark") !== (kept === "dark")) paint();
     }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
-  });
+  };
+  // Gradio may put this script into the page after the page was read.
+  if (document.body) start();
+  else document.addEventListener("DOMContentLoaded", start);
 })();
