@@ -166,8 +166,10 @@ class Worker:
             for context in self._live.values():
                 context.cancelled.set()
             thread = self._thread
+        if thread is None or not thread.is_alive():
+            return  # a word to stop would wait for the next thread, and stop that
         self._queue.put(None)
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not threading.current_thread():
             thread.join(timeout)
 
     def _run(self) -> None:
