@@ -12,7 +12,10 @@ import pytest
 from tests.program import ROOT, python
 
 PACKAGES = ("library", "core", "ui")
-SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")) + [ROOT / "app.py"]
+SOURCES = [*sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")), ROOT / "app.py"]
+LIBRARY = [f"library.{path.stem}" for path in (ROOT / "library").glob("*.py") if path.stem != "__init__"]
+# Times a peer's way of loading on bytes that it wrote itself a moment before.
+ALLOWED = {"core/evaluate/bench.py": ["torch.load"]}
 ABOVE = {
     "library": {"core", "ui", "app", "tests", "torch", "transformers", "gradio", "fastapi", "typer"},
     "core": {"ui", "app", "tests", "gradio", "fastapi", "typer"},
@@ -86,7 +89,8 @@ def unsafe(text: str) -> list[str]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_nothing_that_was_read_is_run(path: Path) -> None:
-    assert unsafe(path.read_text(encoding="utf-8")) == []
+    found = [line.partition(": ")[2] for line in unsafe(path.read_text(encoding="utf-8"))]
+    assert found == ALLOWED.get(name_of(path), [])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ HEAVY = ("torch", "transformers", "gradio", "fastapi")
     ("modules", "banned"),
     [
         (
-            [p.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for p in (ROOT / "library").glob("*.py")],
+            LIBRARY,
             HEAVY,
         ),
         (["app", "core.engine", "core.settings", "core.sources", "core.jobs", "ui.terminal.work"], HEAVY),
