@@ -86,9 +86,9 @@ def figure(table: Table) -> Any:
 
     chart = go.Figure()
     dated = table.columns[0] == "date"
-    across = [row[0][5:] if dated else row[0] for row in table.rows]
+    across = [row[0] for row in table.rows]
     if table.name == "saved":
-        bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT}
+        bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT, "marker_line_width": 0}
         chart.add_bar(name="tokens a day", opacity=0.45, **bars)
         chart.add_scatter(name="tokens in total", x=across, y=[row[3] for row in table.rows], line_color=ACCENT)
         chart.add_scatter(
@@ -109,20 +109,28 @@ def figure(table: Table) -> Any:
         }  # fmt: skip
         for place, name in enumerate(table.columns[1:], 1):
             if name in colours:
-                chart.add_bar(name=name, x=across, y=[row[place] for row in table.rows], marker_color=colours[name])
+                chart.add_bar(
+                    name=name,
+                    x=across,
+                    y=[row[place] for row in table.rows],
+                    marker_color=colours[name],
+                    marker_line_width=0,
+                )
         chart.update_layout(barmode="stack", showlegend=len(table.columns) > 2)
     chart.update_layout(
-        height=280,
-        margin={"l": 52, "r": 52 if table.name == "saved" else 16, "t": 12, "b": 40},
+        height=300,
+        margin={"l": 52, "r": 52 if table.name == "saved" else 16, "t": 12, "b": 64},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"size": 12, "color": NONE, "family": "system-ui, sans-serif"},
-        legend={"orientation": "h", "y": 1.12, "x": 0},
+        legend={"orientation": "h", "y": -0.16, "x": 0, "traceorder": "normal"},
         bargap=0.45 if len(across) > 4 else 0.8,
         hovermode="x unified" if table.name in ("saved", "verdicts") else "closest",
         dragmode=False,
     )
-    chart.update_xaxes(type="category", showgrid=False, linecolor=_GRID, nticks=8, tickangle=0)
+    chart.update_xaxes(type="date" if dated else "category", showgrid=False, linecolor=_GRID)
+    if dated:
+        chart.update_xaxes(tickformat="%d %b", hoverformat="%Y-%m-%d")
     chart.update_yaxes(gridcolor=_GRID, zerolinecolor=_GRID, rangemode="tozero", nticks=6)
     return chart
 

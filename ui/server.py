@@ -70,7 +70,6 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
         footer_links=[],
         run_history=False,
         theme=theme.theme(),
-        css_paths=[theme.STYLE],
         head=theme.head(),
     )
     app.add_middleware(_Door, access=access, root=settings.root_path.rstrip("/"))

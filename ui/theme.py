@@ -150,5 +150,9 @@ def theme() -> gr.themes.Base:
 
 
 def head() -> str:
-    """What goes into the page's head: our script, inline, so that it runs before anything is drawn."""
-    return f"<script>\n{SCRIPT.read_text(encoding='utf-8')}\n</script>"
+    """What goes into the page's head, inline: our style and our script.
+
+    The style is not given to Gradio as `css`, because it rewrites the selectors and loses what is inside `@media`.
+    """
+    style, script = STYLE.read_text(encoding="utf-8"), SCRIPT.read_text(encoding="utf-8")
+    return f"<style>\n{style}\n</style>\n<script>\n{script}\n</script>"

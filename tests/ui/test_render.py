@@ -22,8 +22,8 @@ EVIL = " ".join(TEXTS)
 DIGEST = "blake3:" + "ab" * 32
 ALLOWED = {
     "div", "span", "b", "i", "code", "pre", "ul", "ol", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody",
-    "tr", "th", "td", "button", "details", "summary", "progress", "a", "mark", "strong", "h3", "svg", "path", "rect",
-    "kbd", "form",
+    "tr", "th", "td", "button", "details", "summary", "progress", "a", "mark", "strong", "h1", "h2", "svg", "path",
+    "rect", "kbd", "form",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ _LOGO = Html(
 
 
 def brand() -> Html:
-    return div("sc-brand", _LOGO, span("", "Scion"))
+    return div("sc-brand", _LOGO, tag("h1", "Scion"))
 
 
 def top(model: str, artifacts: int, pending: int, person: str, role: str, *, root: str, login: bool) -> Html:
@@ -64,7 +64,7 @@ def title(text: str, name: str, root: str) -> Html:
     link = tag(
         "a", "CSV", href=f"{root.rstrip('/')}/figures/{name}.csv", download=f"{name}.csv", aria_label=f"{text} as CSV"
     )
-    return div("sc-heading", tag("h3", text), span("sc-push sc-small", link))
+    return div("sc-heading", tag("h2", text), span("sc-push sc-small", link))
 
 
 def export(root: str) -> Html:
@@ -97,7 +97,7 @@ def login_page(style: str, action: str, goal: str, fault: str = "") -> Html:
         tag(
             "main",
             brand(),
-            tag("h1", "Log in"),
+            tag("h2", "Log in"),
             parts.notice("bad", fault) if fault else None,
             tag(
                 "form",
@@ -125,7 +125,7 @@ def login_page(style: str, action: str, goal: str, fault: str = "") -> Html:
 
 def message_page(style: str, heading: str, text: str) -> Html:
     """A whole document that says one thing."""
-    body = div("sc-page", tag("main", brand(), tag("h1", heading), tag("p", text), class_="sc-card"))
+    body = div("sc-page", tag("main", brand(), tag("h2", heading), tag("p", text), class_="sc-card"))
     return _document(f"{heading} · Scion", style, body)
 
 

@@ -179,7 +179,11 @@ def listing(views: Sequence[JobView], chosen: str = "") -> Html:
         return parts.empty("No jobs yet", "What you submit is listed here, also after a reload.")
     rows = []
     for view in views:
-        about = str(view.payload.get("problem") or view.payload.get("query") or view.payload.get("digest") or "")
+        about = str(next((view.payload[key] for key in ("problem", "query") if view.payload.get(key)), ""))
+        if not about and view.payload.get("messages"):
+            about = str(view.payload["messages"][-1])
+        if not about and view.payload.get("digest"):
+            about = words.short_digest(str(view.payload["digest"]))
         cells: list[Child] = [
             words.clip(about, 90) or kind(view.kind),
             kind(view.kind),
@@ -188,5 +192,5 @@ def listing(views: Sequence[JobView], chosen: str = "") -> Html:
             words.when(view.created),
         ]
         rows.append((view.id, cells))
-    columns = [("About", ""), ("Kind", "sc-nowrap"), ("State", ""), ("Tokens", "sc-num"), ("When", "sc-nowrap")]
+    columns = [("About", "sc-grow"), ("Kind", "sc-nowrap"), ("State", ""), ("Tokens", "sc-num"), ("When", "sc-nowrap")]
     return parts.table(columns, rows, chosen=chosen, caption="My jobs")

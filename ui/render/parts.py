@@ -114,7 +114,7 @@ def facts(rows: Iterable[tuple[str, Child]]) -> Html:
 
 
 def heading(title: str, note: Child = None) -> Html:
-    return div("sc-heading", tag("h3", title), span("sc-muted", note) if note else None)
+    return div("sc-heading", tag("h2", title), span("sc-muted", note) if note else None)
 
 
 def empty(title: str, hint: Child = None) -> Html:
