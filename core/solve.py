@@ -123,10 +123,11 @@ def solve(
     on_finish: Finished | None = None,
     cancelled: threading.Event | None = None,
 ) -> list[Attempt]:
-    """Run up to `plan.attempts` attempts on `prompt` and return those that finished, in order of finishing.
+    """Run up to `plan.attempts` attempts on `prompt` and return those that were begun, in order of finishing.
 
     `cache` with `past` positions is continued if given (it is consumed); it needs a plan of one batch. A cancel ends
-    within one decode step; the attempts under way are returned with finish `cancelled`. Raises `ContextOverflow`,
+    within one decode step; the attempts under way are returned with finish `cancelled`, those that a finished one
+    made unnecessary with `superseded`. Raises `ContextOverflow`,
     and `Cancelled` when nothing was decoded.
     """
     check_room(model, past + len(prompt), plan.max_tokens)
@@ -194,6 +195,9 @@ class _Wave:
             keep = [i for i, row in enumerate(self.rows) if row.finish is None]
             if stop or self.ended_early or not keep:
                 self.ended_early = self.ended_early or stop
+                for place in keep:  # their tokens were paid for all the same
+                    self.rows[place].finish = "superseded"
+                    yield self._attempt(self.rows[place]), self._live(place)
                 return
             if len(keep) < len(self.rows):
                 keep_rows(self.cache, keep)

@@ -213,7 +213,7 @@ def _choose(finished: Sequence[Attempt], held: Mapping[str, Held], right: Mappin
     """Right by the reference first, then what most attempts agree on; one that replays before one that does not."""
     if not held:
         return None
-    votes = Counter(normalise(a.answer) for a in finished if a.answer is not None)
+    votes = Counter(normalise(a.answer) for a in finished if a.answer is not None and a.finish in ("stop", "length"))
     return held[max(held, key=lambda key: (right.get(key, False), held[key].replays, votes[key]))]
 
 

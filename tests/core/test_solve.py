@@ -120,10 +120,20 @@ def test_a_cancel_between_waves_starts_no_other(model: FrozenModel, prompt: list
 
 
 def test_a_success_ends_the_others(model: FrozenModel, prompt: list[int]) -> None:
-    plan = Plan(max_tokens=4, temperature=1.0, attempts=6, batch=2)
-    attempts = solve(model, prompt, plan, on_finish=lambda attempt, live: True)
-    assert 1 <= len(attempts) <= 2
-    assert {attempt.number for attempt in attempts} <= {0, 1}
+    """The first to end makes other rows and waves unnecessary; all tokens that were decoded are accounted for."""
+    plan = Plan(max_tokens=40, temperature=1.5, seed=4, attempts=6, batch=3)
+    steps: list[int] = []
+    attempts = solve(
+        model,
+        prompt,
+        plan,
+        on_step=lambda rows, decoded: steps.append(len(rows)),
+        on_finish=lambda attempt, live: True,
+    )
+    assert sorted(attempt.number for attempt in attempts) == [0, 1, 2]
+    assert {attempt.finish for attempt in attempts} <= {"stop", "length", "superseded"}
+    assert attempts[0].finish != "superseded"
+    assert sum(len(attempt.ids) for attempt in attempts) == sum(steps)
 
 
 @pytest.mark.parametrize("count", [1, 3])
