@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ui.terminal.common import Session, session
-
-if TYPE_CHECKING:
-    from core.evaluate.recurrence import Preset
-    from core.gate import Policy
-    from core.model import FrozenModel
-    from core.settings import Settings
-    from core.solve import Plan
+from ui.terminal.common import plain, session
+from ui.terminal.experiments import (
+    about_run,
+    file_digest,
+    load_model,
+    make_plan,
+    need_some,
+    one_of,
+    read_policy,
+    recurrence_words,
+    speaker,
+    state_folder,
+    use_preset,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Experiments, with a JSON report; they never touch your library.")
 
@@ -35,8 +36,6 @@ Attempts = Annotated[int | None, typer.Option(min=1, max=256, help="attempts at 
 MaxTokens = Annotated[int | None, typer.Option(min=1, help="token budget of one attempt")]
 Temperature = Annotated[float | None, typer.Option(min=0.01, max=5, help="of the attempts; the rest is greedy")]
 Seed = Annotated[int, typer.Option(help="seed of the attempts")]
-
-ATTEMPTS = 8
 
 
 @app.command()
@@ -53,13 +52,13 @@ def gate(
     from core.gate import Policy
 
     state = session(context)
-    chosen = _policy(policy)
+    chosen = read_policy(policy)
     calibration = None
     if chosen is Policy.CALIBRATED:
         from core.calibrations import read_calibration
 
         calibration = read_calibration(state.settings())
-    say = _speaker()
+    say = speaker()
     found = evaluate_gate(
         pairs,
         chosen,
@@ -91,7 +90,7 @@ def gate(
         f"at most {100 * found.false_accepts.high:.2f} %; coverage {found.coverage.hits} of {found.coverage.pairs}",
         f"{found.pairs} pairs ({found.malformed} malformed), {found.pairs_per_second:.0f} a second",
     ]
-    _print(state, report, "\n".join(words))
+    state.show(report, "\n".join(words))
 
 
 @app.command("near-miss")
@@ -118,21 +117,21 @@ def near_miss(
     from core.evaluate.report import read_problems, write_json
 
     told = session(context)
-    chosen = _policy(policy)
-    file = _one_of(pairs, problems)
+    chosen = read_policy(policy)
+    file = one_of(pairs, problems)
     rows = read_pairs(file) if pairs is not None else pairs_of(read_problems(file), seed)
     selected = experiment.select(rows, limit=limit, datasets=dataset or ())
-    _some(selected, file, "pairs with role positive or negative and a base answer")
-    say = _speaker()
-    with _folder(state) as folder:
+    need_some(selected, file, "pairs with role positive or negative and a base answer")
+    say = speaker()
+    with state_folder(state) as folder:
         settings = told.settings()
-        model = _model(settings, say)
-        plan = _plan(settings, attempts, max_tokens, temperature, seed)
+        model = load_model(settings, say)
+        plan = make_plan(settings, attempts, max_tokens, temperature, seed)
         before = str(model.weights_digest())
         set_up = experiment.Experiment(plan, chosen)
-        bases, variants = experiment.run(model, selected, set_up, folder, source_digest=_digest(file), say=say)
+        bases, variants = experiment.run(model, selected, set_up, folder, source_digest=file_digest(file), say=say)
         about = {
-            **_about(model, plan),
+            **about_run(model, plan),
             "policy": str(chosen),
             "weights_digest_before": before,
             "weights_digest_after": str(model.weights_digest()),
@@ -143,7 +142,7 @@ def near_miss(
     if figures is not None:
         write_figures(figures, variants, model.name)
     head = f"{model.name}, policy {chosen}: {found['bases_solved']} of {found['bases']} bases solved\n\n"
-    _print(told, found, head + tables(variants))
+    told.show(found, head + tables(variants))
 
 
 @app.command()
@@ -165,21 +164,21 @@ def recurrence(
     from core.evaluate.report import read_problems, write_json
 
     told = session(context)
-    known = _preset(told, preset)
+    known = use_preset(told, preset)
     given = list(read_problems(problems, limit))
-    _some(given, problems, "problems")
-    say = _speaker()
-    with _folder(state) as folder:
+    need_some(given, problems, "problems")
+    say = speaker()
+    with state_folder(state) as folder:
         settings = told.settings()
-        model = _model(settings, say)
-        plan = _plan(settings, attempts, max_tokens, temperature, seed, known.plan if known else None)
-        found = experiment.run(model, given, plan, folder, source_digest=_digest(problems), say=say)
+        model = load_model(settings, say)
+        plan = make_plan(settings, attempts, max_tokens, temperature, seed, known.plan if known else None)
+        found = experiment.run(model, given, plan, folder, source_digest=file_digest(problems), say=say)
     report = {"preset": preset, **found.to_json()}
     if json_out is not None:
         write_json(json_out, report)
     if figures is not None:
         experiment.write_figures(figures, found)
-    _print(told, report, _recurrence_words(report))
+    told.show(report, recurrence_words(report))
 
 
 @app.command()
@@ -187,155 +186,11 @@ def kinds(context: typer.Context, json_out: JsonFile = None) -> None:
     """Which cache kinds come back bit for bit, measured here on tiny models; and which are refused, with the reason."""
     from core.evaluate.cache_kinds import measure_cache_kinds, table
     from core.evaluate.report import write_json
-    from ui.terminal.common import plain
 
     rows = measure_cache_kinds()
     report = {"kinds": plain(rows)}
     if json_out is not None:
         write_json(json_out, report)
-    _print(session(context), report, table(rows))
+    session(context).show(report, table(rows))
     if any(row.outcome == "divergent" for row in rows):
         raise typer.Exit(1)
-
-
-def _policy(name: str) -> Policy:
-    from core.gate import Policy
-    from library.errors import UsageError
-
-    try:
-        return Policy(name)
-    except ValueError as error:
-        raise UsageError(f"unknown policy {name!r}: one of {', '.join(Policy)}") from error
-
-
-def _preset(told: Session, name: str | None) -> Preset | None:
-    """The preset; its model, device and dtype where the command line gives none."""
-    from core.evaluate.recurrence import PRESETS
-    from library.errors import UsageError
-
-    if name is None:
-        return None
-    if name not in PRESETS:
-        raise UsageError(f"unknown preset {name!r}: one of {', '.join(PRESETS)}")
-    preset = PRESETS[name]
-    for option in ("model", "device", "dtype"):
-        if told.overrides.get(option) is None:
-            told.overrides[option] = getattr(preset, option)
-    return preset
-
-
-def _plan(
-    settings: Settings,
-    attempts: int | None,
-    max_tokens: int | None,
-    temperature: float | None,
-    seed: int,
-    preset: Plan | None = None,
-) -> Plan:
-    from core.solve import Plan
-
-    base = preset or Plan(settings.max_tokens, settings.temperature or 0.7, settings.top_p, 0, ATTEMPTS, settings.batch)
-    return Plan(
-        max_tokens=max_tokens or base.max_tokens,
-        temperature=temperature or base.temperature,
-        top_p=base.top_p,
-        seed=seed,
-        attempts=attempts or base.attempts,
-        batch=base.batch,
-    )
-
-
-def _model(settings: Settings, say: Any) -> FrozenModel:
-    from core.model import load
-
-    return load(settings, say=say)
-
-
-def _about(model: FrozenModel, plan: Plan) -> dict[str, Any]:
-    import os
-    from dataclasses import asdict
-
-    from core.evaluate.once import RULE
-
-    machine = {"cores": os.cpu_count(), **model.environment.fields, "dtype": str(model.dtype).removeprefix("torch.")}
-    return {"model": model.name, "machine": machine, "plan": asdict(plan), "approved_by": RULE}
-
-
-def _digest(path: Path) -> str:
-    from library.digest import digest_bytes
-
-    return str(digest_bytes(path.read_bytes()))
-
-
-def _one_of(pairs: Path | None, problems: Path | None) -> Path:
-    from library.errors import UsageError
-
-    if pairs is not None and problems is None:
-        return pairs
-    if problems is not None and pairs is None:
-        return problems
-    raise UsageError("give either --pairs or --problems")
-
-
-def _some(found: list[Any], path: Path, what: str) -> None:
-    from library.errors import NotFound
-
-    if not found:
-        raise NotFound(f"{path} has no {what}")
-
-
-@contextlib.contextmanager
-def _folder(state: Path | None) -> Iterator[Path]:
-    """Where progress and the experiment's library lie; without --state a folder that is gone afterwards."""
-    if state is not None:
-        yield state
-        return
-    with tempfile.TemporaryDirectory(prefix="scion-experiment-") as name:
-        yield Path(name)
-
-
-def _speaker() -> Any:
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"[{time.monotonic() - started:7.1f} s] {text}", file=sys.stderr, flush=True)
-
-    return say
-
-
-def _print(state: Session, report: dict[str, Any], words: str) -> None:
-    state.show(report, words)
-
-
-def _recurrence_words(report: dict[str, Any]) -> str:
-    from core.evaluate.report import markdown, share
-
-    n = report["n"]
-    rows = []
-    for name, key in (("without the library (greedy, once)", "without"), ("with the library", "with")):
-        counted = share(report["intervals"][key]["hits"], n)
-        rows.append((name, counted.words()))
-    energy = report["energy"]
-    rows += [
-        ("deposited", f"{report['deposited']} of {n}"),
-        ("tokens, one greedy run of the deposited", report["greedy_tokens"]),
-        ("tokens, their solve by up to k attempts", report["solve_tokens"]),
-        ("tokens, their recurrence from the library", report["replay_tokens"]),
-        ("ratio solve / replay", _ratio(report["ratio"])),
-        ("ratio greedy / replay", _ratio(report["ratio_greedy"])),
-        ("seconds, greedy / solve / replay", " / ".join(f"{report[f'seconds_{p}']:.1f}" for p in _PARTS)),
-        (f"joules, greedy / solve / replay ({energy['source']})",
-         " / ".join(str(energy[f"joules_{p}"]) for p in _PARTS)),
-        ("FLOPs estimated, greedy / solve / replay", " / ".join(f"{energy[f'flops_{p}']:.3g}" for p in _PARTS)),
-        ("replays", ", ".join(f"{name} {count}" for name, count in report["replay_exactness"].items()) or "none"),
-        ("weights digest the same before and after",
-         report["weights_digest_before"] == report["weights_digest_after"]),
-    ]  # fmt: skip
-    return f"{report['model']}, n = {n}\n\n" + markdown(("what", "measured"), rows)
-
-
-_PARTS = ("greedy", "solve", "replay")
-
-
-def _ratio(value: float | None) -> str:
-    return "none" if value is None else f"{value:.1f}"
