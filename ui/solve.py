@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from library.errors import NotFound, ScionError
+from ui import campaign
 from ui.access import Right
 from ui.page import Page, fault, panel, pickable, picked
 from ui.render import jobs as show
@@ -46,6 +47,7 @@ class Solve:
     review: gr.Button
     mine: gr.HTML
     attempt: gr.State
+    batch: campaign.Campaign
 
     @property
     def stage(self) -> list[Any]:
@@ -82,6 +84,7 @@ def build(page: Page) -> Solve:
                     0, 1.5, value=min(1.5, limits.temperature), step=0.05, label="Temperature (0: greedy)"
                 )
                 seed = gr.Number(value=0, precision=0, minimum=0, maximum=2**31 - 1, label="Seed")
+            batch = campaign.build()
             message = panel(elem_id="solve-message")
             with gr.Row(elem_classes="sc-tight"):
                 solve = gr.Button("Solve", variant="primary", elem_id="solve-go")
@@ -113,7 +116,7 @@ def build(page: Page) -> Solve:
     attempt = gr.State("")
     return Solve(
         problem, reference, attempts, budget, temperature, seed, examples, offer, message, solve, ask, status, live,
-        result, solution, evidence, cancel, review, mine, attempt,
+        result, solution, evidence, cancel, review, mine, attempt, batch,
     )  # fmt: skip
 
 
@@ -192,6 +195,7 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
         tab.mine.pick(pick, None, [job, tab.message], **private),
     ):
         start.success(follow, [job], tab.stage, **listening)
+    campaign.wire(tab.batch, page, [tab.attempts, tab.budget, tab.temperature], tab.message)
     tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
     tab.problem.change(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], trigger_mode="always_last", **private)
     for button, (text, answer) in zip(tab.examples, EXAMPLES, strict=True):

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ ARGUMENTS = [
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[playwright.Browser]:
+def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("the browser tests need Chromium; set SCION_CHROMIUM to its path")
     with playwright.sync_playwright() as driver:

@@ -38,7 +38,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def page(browser: Any, server: Server) -> Iterator[Any]:
     opened, seen = open_page(browser, server.url)
     dialogs: list[str] = []
-    opened.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Any) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    opened.on("dialog", dismiss)
     yield opened
     ran = opened.evaluate("window.__ran")
     opened.context.close()

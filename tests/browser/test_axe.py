@@ -1,0 +1,57 @@
+"""Accessibility by axe-core on each tab, light and dark. Skipped where its script is not at hand.
+
+`npm pack axe-core` and AXE_SCRIPT=…/package/axe.min.js, or `npm install axe-core` in the repository's root.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.driving import open_page, tab
+from tests.ui.serving import ROOT, Server, served
+
+pytestmark = pytest.mark.browser
+SCRIPT = Path(os.environ.get("AXE_SCRIPT") or ROOT / "node_modules" / "axe-core" / "axe.min.js")
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if not SCRIPT.is_file():
+        pytest.skip(f"axe-core is not at {SCRIPT}")
+    with served(tmp_path_factory.mktemp("axe")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["Solve", "Review", "Library", "Graft lab", "Dashboard"])
+def test_no_serious_violation(browser: Any, server: Server, name: str, dark: bool) -> None:
+    page, _ = open_page(browser, server.url, dark=dark)
+    if name == "Solve":
+        page.click("#example-0")
+        page.wait_for_function("document.querySelector('#solve-problem textarea').value.length > 20")
+        page.click("#solve-go")
+        page.wait_for_selector("#solve-review", state="visible")
+    tab(page, name)
+    if name == "Library":
+        page.click("#library-table tbody tr")
+        page.wait_for_selector("#library-detail .sc-problem")
+    if name == "Dashboard":
+        for figure in ("saved", "verdicts", "artifacts", "labels", "reviewers"):
+            page.wait_for_selector(f"#figure-{figure} .plot-container")
+    page.wait_for_timeout(1200)
+    page.add_script_tag(path=str(SCRIPT))
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    page.context.close()
+    serious = [
+        f"{item['impact']} {item['id']}: {node['html'][:200]}"
+        for item in found
+        if item["impact"] in ("serious", "critical")
+        for node in item["nodes"]
+    ]
+    assert serious == []
