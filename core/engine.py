@@ -223,6 +223,8 @@ class Engine:
             return Decided(decision, None, "recorded; a second reviewer must approve before it is published")
         if action == "reject" and attempt.staged is not None and not defer:
             self.library.discard_staged(attempt.staged, actor=reviewer)
+        if action == "reject" and defer:
+            self._publish_later()
         if action != "approve":
             return Decided(decision, None, "")
         if defer and self.settings.undo_seconds:
@@ -245,7 +247,10 @@ class Engine:
         for attempt in self.library.unpublished():
             last = self.library.decisions(attempt.id)[-1]
             if datetime.fromisoformat(last.created) <= edge:
-                published.append(self.publish(attempt.id))
+                try:
+                    published.append(self.publish(attempt.id))
+                except CorruptError as fault:  # one damaged state holds up neither the others nor a server's start
+                    print(f"attempt {attempt.id} cannot be published, solve it again: {fault}", flush=True)
         for attempt in self.library.attempts(review="rejected", limit=1000):
             if attempt.staged is None:
                 continue
