@@ -85,7 +85,7 @@ def figure(table: Table) -> Any:
     import plotly.graph_objects as go
 
     chart = go.Figure()
-    dated = table.columns[0] == "date"
+    dated = table.columns[0] == "date" and len(table.rows) > 8  # a few days are named one by one
     across = [row[0] for row in table.rows]
     if table.name == "saved":
         bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT, "marker_line_width": 0}

@@ -34,7 +34,7 @@ def test_no_serious_violation(browser: Any, server: Server, name: str, dark: boo
     page, _ = open_page(browser, server.url, dark=dark)
     if name == "Solve":
         page.click("#example-0")
-        page.wait_for_function("document.querySelector('#solve-problem textarea').value.length > 20")
+        page.wait_for_function("document.querySelector('#solve-problem textarea')?.value.length > 20")
         page.click("#solve-go")
         page.wait_for_selector("#solve-review", state="visible")
     tab(page, name)

@@ -46,7 +46,7 @@ def notice(page: Any, said: str) -> None:
 
 def test_reload_resumes_and_cancel_ends(page: Any) -> None:
     page.click("#example-2")
-    page.wait_for_function("document.querySelector('#solve-problem textarea').value.length > 20")
+    page.wait_for_function("document.querySelector('#solve-problem textarea')?.value.length > 20")
     page.click("#solve-go")
     page.wait_for_selector("#solve-live .sc-text:not(:empty)")
     page.reload()

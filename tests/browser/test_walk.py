@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def solve(page: Any, server: Server) -> None:
     """Takes an example and solves it, following the stream until the attempt can be reviewed."""
     page.click("#example-0")
-    page.wait_for_function("document.querySelector('#solve-problem textarea').value.length > 20")
+    page.wait_for_function("document.querySelector('#solve-problem textarea')?.value.length > 20")
     page.click("#solve-go")
     page.wait_for_selector("#solve-live .sc-text:not(:empty)", timeout=LONG)
     assert "tokens" in text(page, "#solve-status")
@@ -76,7 +76,7 @@ def test_the_whole_way(browser: Any, server: Server) -> None:
     assert outcome.tokens_saved == row.solve_tokens - outcome.decode_tokens
 
     tab(page, "Graft lab")
-    page.wait_for_function("document.querySelector('#lab-query textarea').value.length > 20")
+    page.wait_for_function("document.querySelector('#lab-query textarea')?.value.length > 20")
     page.click("#lab-number")
     page.wait_for_selector("#lab-judgement mark")
     assert "GRAFT" not in text(page, "#lab-judgement")

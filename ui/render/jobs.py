@@ -43,7 +43,7 @@ def progress(view: JobView | None) -> Html:
         parts.bar(spent, budget, "tokens of the budget") if not view.over else None,
         parts.stats(*[fact for fact in facts if fact is not None]),
         strip(now.streams) if len(now.streams) > 1 else None,
-        span("sc-muted", now.note) if now.note and not view.over else None,
+        span("sc-muted", now.note) if now.note and now.phase != "decoding" and not view.over else None,
         parts.notice("bad", "The job failed", view.error) if view.state == "failed" else None,
         parts.notice("warn", "Interrupted", "The server stopped while it ran. Submit it again.")
         if view.state == "interrupted"

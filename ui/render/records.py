@@ -96,7 +96,7 @@ def attempt_head(attempt: Attempt | None, problem: str = "", reference: str | No
             div(
                 "sc-answer",
                 span("sc-label", "Reference"),
-                span("sc-answer-text" + ("" if reference else " sc-muted"), reference or "not given"),
+                span("sc-answer-text" if reference else "sc-stat-word", reference or "not given"),
             ),
         ),
         parts.stats(*figures),
