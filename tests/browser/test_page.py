@@ -158,7 +158,7 @@ def test_an_approval_can_be_undone_before_it_is_published(page: Any, server: Ser
     notice(page, "Approved")
     assert server.library.attempt(attempt).review == "approved"
     page.keyboard.press("u")
-    notice(page, "Undone")
+    page.wait_for_selector("#review-message strong:text-is('Undone')")  # the approval's notice says "undone" too
     assert server.library.attempt(attempt).review == "pending"
     assert server.library.index.count() == held
     assert [d.action for d in server.library.decisions(attempt)] == ["approve", "undo"]
