@@ -86,4 +86,4 @@ def build(page: Page) -> gr.Blocks:
             lambda chosen: (gr.Tabs(selected="lab"), chosen), [holding.chosen], [tabs, trying.chosen], **private
         ).then(lab.opener(page), [trying.chosen], trying.opened, **private)
 
-    return demo  # type: ignore[no-any-return]  # Gradio has no types
+    return demo  # Gradio has no types
