@@ -88,7 +88,7 @@ def rebuild(
     """Run the model over the manifest's tokens in the calls of its schedule; the state that comes out.
 
     A run in a batch is replayed with all rows alike: a row's result depends on the batch's shape and its own
-    place, not on what the other rows hold.
+    place, not on what the other rows hold (models with experts, where it does, are never batched: core/solve.py).
     """
     ids = (*written.prompt_ids, *written.attempt_ids)
     cache = new_cache(model.config, room=len(ids))

@@ -9,7 +9,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -132,6 +132,8 @@ def solve(
     """
     check_room(model, past + len(prompt), plan.max_tokens)
     attempts = plan.attempts if plan.temperature > 0 else 1
+    if not model.rows_independent:
+        plan = replace(plan, batch=1)  # else the replay audit could not rebuild a row without its neighbours
     started = time.perf_counter()
     own = cache is None
     if own:
