@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from library.errors import ScionError
-from ui.terminal import evaluate, reviews, shelf, users, work
+from ui.terminal import bench, evaluate, reviews, shelf, users, work
 from ui.terminal.common import Session, session
 
 VERSION = "0.1.0"
@@ -28,6 +28,7 @@ app.add_typer(users.app, name="users")
 app.command()(work.solve)
 app.command()(work.ask)
 app.command()(work.gate)
+app.command()(bench.bench)
 
 
 @app.callback()
@@ -148,6 +149,9 @@ def main() -> None:
     except ScionError as error:
         typer.echo(f"scion: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:  # a folder that may not even be looked into, a pipe that was closed
+        typer.echo(f"scion: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""), err=True)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 
