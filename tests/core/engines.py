@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def engine_at(folder: Path, model: FrozenModel | None = None, **settings: Any) -> Iterator[Engine]:
+def engine_at(folder: Path, loaded: FrozenModel | None = None, **settings: Any) -> Iterator[Engine]:
     with Library.open(folder, actor="tester") as library:
         engine = Engine(load_settings(library=folder, **settings), library)
-        engine._model = model
+        engine._model = loaded
         try:
             yield engine
         finally:
