@@ -88,10 +88,11 @@ def test_my_jobs_are_listed_and_can_be_opened_again(page: Any) -> None:
     page.wait_for_selector("#solve-status >> text=running")
     page.click("#solve-jobs tr:has-text('Remember this one?')")
     page.wait_for_selector("#solve-status >> text=done")
+    page.wait_for_selector("#solve-jobs tr.sc-chosen:has-text('Remember this one?')")
     page.click("#solve-jobs tr:has-text('And another?')")
-    page.wait_for_selector("#solve-status >> text=running")
-    page.click("#solve-cancel")
-    page.wait_for_selector("#solve-status >> text=cancelled")
+    page.wait_for_selector("#solve-jobs tr.sc-chosen:has-text('And another?')")
+    if page.locator("#solve-cancel").is_visible():  # a loaded machine may be so slow that it is over by now
+        page.click("#solve-cancel")
 
 
 def test_a_list_of_problems_is_queued_and_what_is_left_cancelled(page: Any, server: Server) -> None:
