@@ -87,25 +87,27 @@ def reject(
 
 
 def _decide(context: typer.Context, attempt_id: str, action: str, reason: str, version: int | None) -> None:
+    from core.engine import Decided
+
     here = session(context)
     with here.engine() as engine:
         row = engine.library.attempt(attempt_id)
         if action == "approve" and row.review == "approved" and row.staged is not None:
             # The disk was full, say, when it was approved: the word was kept, the deposit is made up for.
-            artifact, note = engine.publish(attempt_id), "published; it was approved before"
             decision = engine.library.decisions(attempt_id)[-1]
+            decided = Decided(decision, engine.publish(attempt_id), "published; it was approved before")
         else:
             seen = row.version if version is None else version
             decided = engine.decide(attempt_id, version=seen, action=action, reviewer=actor(), reason=reason)
-            decision, artifact, note = decided.decision, decided.artifact, decided.note
+    artifact = decided.artifact
     shown: dict[str, Any] = {
-        "decision": decision.id,
-        "action": decision.action,
+        "decision": decided.decision.id,
+        "action": decided.decision.action,
         "attempt_id": attempt_id,
         "artifact": artifact.digest if artifact else None,
-        "note": note,
+        "note": decided.note,
     }
-    here.show(shown, f"{action}: {attempt_id}" + (f"\nartifact {artifact.digest}" if artifact else f" {note}"))
+    here.show(shown, f"{action}: {attempt_id}" + (f"\nartifact {artifact.digest}" if artifact else f" {decided.note}"))
 
 
 def _brief(library: Any, row: Any) -> dict[str, Any]:
