@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from library.errors import ScionError
-from ui.terminal import bench, evaluate, reviews, shelf, users, work
+from ui.terminal import bench, context, evaluate, reviews, shelf, users, work
 from ui.terminal.common import Session, session
 
 VERSION = "0.1.0"
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.add_typer(reviews.app, name="review")
 app.add_typer(shelf.app, name="library")
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(context.app, name="context")
 app.add_typer(users.app, name="users")
 app.command()(work.solve)
 app.command()(work.ask)

@@ -66,6 +66,8 @@ class Engine:
                 "audit": self._audit,
                 "certify": self._certify,
                 "verify": self._verify_job,
+                "ingest": self._ingest,
+                "book": self._ask_book,
             },
         )
 
@@ -169,6 +171,18 @@ class Engine:
         """Queue an integrity check of one artifact or of all."""
         chosen = None if digest is None else self.library.artifact(digest).digest
         return self.worker.enqueue("verify", {"digest": chosen}, by)
+
+    def submit_ingest(self, source: str, book: str, *, by: str, segment_tokens: int | None = None) -> str:
+        """Queue making a book of a file or folder, or bringing it up to date (core/books)."""
+        if not book.strip():
+            raise UsageError("a book needs a name")
+        payload = {"source": source, "book": book.strip(), "segment_tokens": segment_tokens}
+        return self.worker.enqueue("ingest", payload, by)
+
+    def submit_book_ask(self, book: str, question: str, *, by: str, segments: int | None = None) -> str:
+        """Queue a question to an accepted book, put to its `segments` likeliest segments."""
+        payload = {"book": self.library.book(book).name, "question": self._text(question), "segments": segments}
+        return self.worker.enqueue("book", payload, by)
 
     def cancel(self, job_id: str, *, by: str) -> bool:
         """Ask a job to stop within two decode steps; False if it is over or another process runs it."""
@@ -400,6 +414,24 @@ class Engine:
             context.report(phase="reading", tokens=number, budget=len(rows))
             found.append(self._verify_one(row))
         return {"checked": len(found), "bad": [asdict(row) for row in found if not row.ok]}
+
+    def _ingest(self, context: Context) -> Mapping[str, Any]:
+        from pathlib import Path
+
+        from core.books.ingest import ingest
+
+        wanted = context.payload
+        model = self.model(context)
+        source = Path(wanted["source"]).expanduser()
+        return ingest(model, self.library, source, wanted["book"], context, wanted["segment_tokens"]).to_json()
+
+    def _ask_book(self, context: Context) -> Mapping[str, Any]:
+        from core.books.ask import SEGMENTS, Question, ask_book
+
+        wanted = context.payload
+        model = self.model(context)
+        question = Question(wanted["book"], wanted["question"], context.owner, segments=wanted["segments"] or SEGMENTS)
+        return ask_book(model, self.library, question, context).to_json()
 
     # small things
 

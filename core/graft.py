@@ -86,7 +86,9 @@ def replay(model: FrozenModel, artifact: Artifact) -> Replay:
     if certificate is None:
         raise FormatError("the artifact has no certificate: it cannot be replayed, only continued")
     room = len(certificate.cue_ids) + max(ANSWER_TOKENS, len(certificate.answer_ids) + 1)
-    continuation = follow_cue(model, grafted(model, artifact, room=room), certificate.cue_ids)
+    # A segment's certificate is a probe of fixed length, not an answer that closes by itself.
+    limit = len(certificate.answer_ids) if artifact.manifest.kind == "segment" else ANSWER_TOKENS
+    continuation = follow_cue(model, grafted(model, artifact, room=room), certificate.cue_ids, limit)
     measured = compare(certificate, continuation)
     same_place = artifact.manifest.environment.digest == model.environment.digest
     return Replay(continuation, measured if same_place else Exactness.UNCERTIFIED, measured)
