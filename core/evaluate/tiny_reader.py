@@ -7,6 +7,7 @@ window and its rounding are real, what it says means nothing. One byte of text i
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from core.evaluate.tiny_models import tiny_model
 
@@ -27,7 +28,7 @@ def write_tiny_reader(folder: Path, *, window: int, architecture: str = "gemma3_
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner, pad_token=SPECIAL[0], bos_token=SPECIAL[1], eos_token=SPECIAL[2]
     )
-    changes = {"vocab_size": 264, "max_position_embeddings": window}
+    changes: dict[str, Any] = {"vocab_size": 264, "max_position_embeddings": window}
     if architecture.startswith("gemma"):
         changes["sliding_window"] = SLIDING_WINDOW
     folder.mkdir(parents=True, exist_ok=True)

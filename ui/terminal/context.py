@@ -159,3 +159,74 @@ def drop(context: typer.Context, name: str) -> None:
     with here.library() as library:
         count = drop_book(library, name, actor())
     here.show({"book": name, "dropped": count}, f"{count} states dropped")
+
+
+def context_command(
+    context: typer.Context,
+    tokens: Annotated[int, typer.Option(min=256, help="tokens of text to address")] = 32_768,
+    model: Annotated[str | None, typer.Option(help="as the option before the command")] = None,
+    segment_tokens: Annotated[int | None, typer.Option(min=16, help="most tokens of text a segment")] = None,
+    needles: Annotated[int, typer.Option(min=1, max=512, help="facts that are hidden and asked for")] = 12,
+    segments: Annotated[int, typer.Option(min=1, max=64, help="segments that a question is put to")] = 3,
+    seed: Annotated[int, typer.Option(help="of the text and its facts")] = 0,
+    synthetic: Annotated[bool, typer.Option("--synthetic", help="a tiny random model: no recall")] = False,
+    baseline: Annotated[bool, typer.Option(help="also ask a model that sees only the end of the text")] = True,
+    state: Annotated[
+        Path | None, typer.Option("--state", help="keep book and progress here: the same command goes on from there")
+    ] = None,
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report to this file")] = None,
+    figures: Annotated[Path | None, typer.Option("--figures", help="write Plotly figures (HTML) here")] = None,
+) -> None:
+    """Facts hidden in a text of many windows: recall, memory, time and exactness. Exit code 3 on a mismatch."""
+    import sys
+    import tempfile
+    import time
+
+    from core.books.deposit import ANSWER_ROOM, QUESTION_ROOM, largest_segment
+    from core.books.ingest import DEFAULT_TOKENS
+    from core.evaluate.context import Setup, run, write_figures
+    from core.evaluate.report import write_json
+    from core.evaluate.tiny_reader import write_tiny_reader
+    from core.model import load
+
+    here = session(context)
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:7.1f} s] {text}", file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="scion-experiment-") as temporary:
+        folder = state or Path(temporary)
+        if model is not None:
+            here.overrides["model"] = model
+        if synthetic:
+            wanted = segment_tokens or 8192
+            window = wanted + QUESTION_ROOM + ANSWER_ROOM + 64
+            here.overrides["model"] = str(write_tiny_reader(folder / f"reader-{window}", window=window))
+        loaded = load(here.settings(), say=say)
+        setup = Setup(
+            tokens=tokens,
+            segment_tokens=segment_tokens or (8192 if synthetic else min(DEFAULT_TOKENS, largest_segment(loaded))),
+            needles=needles,
+            segments=segments,
+            seed=seed,
+            synthetic=synthetic,
+            baseline=baseline,
+        )
+        report = run(loaded, setup, folder, say=say)
+    if json_out is not None:
+        write_json(json_out, report)
+    if figures is not None:
+        write_figures(figures, report)
+    here.show(report, lambda: _measured(report))
+    finish(3 if report["digest_mismatches"] else 0)
+
+
+def _measured(report: dict[str, Any]) -> str:
+    from core.evaluate.report import markdown
+
+    keys = ("addressable_tokens", "attended_tokens", "segments", "segments_checked", "digest_mismatches",
+            "peak_memory_ratio", "peak_memory_ratio_net", "recall", "recall_when_routed", "routing_recall",
+            "baseline_recall", "first_token_seconds", "routing_seconds", "answer_seconds", "ingest_seconds",
+            "ingest_tokens_per_second", "bytes_per_token")  # fmt: skip
+    return f"{report['model']}\n\n" + markdown(("what", "measured"), [(key, report.get(key)) for key in keys])

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ui.terminal.common import plain, session
+from ui.terminal.context import context_command
 from ui.terminal.experiments import (
     about_run,
     file_digest,
@@ -24,6 +25,7 @@ from ui.terminal.experiments import (
 )
 
 app = typer.Typer(no_args_is_help=True, help="Experiments, with a JSON report; they never touch your library.")
+app.command("context")(context_command)
 
 PairsFile = Annotated[Path, typer.Option("--pairs", help="JSON lines with base_question and variant_question")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="write the report to this file")]
