@@ -323,6 +323,7 @@ with torch.inference_mode():
 
 
 @pytest.mark.gemma
+@pytest.mark.timeout(1800)
 @pytest.mark.slow
 def test_gemma_goes_on_bit_for_bit_past_its_window_in_a_new_process(gemma: FrozenModel, tmp_path: Path) -> None:
     """900 tokens past a window of 512: capture, write, restore elsewhere, 16 steps with equal logits."""
