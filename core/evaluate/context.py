@@ -8,7 +8,6 @@ on in the same folder. Knows the use cases, not the command line.
 from __future__ import annotations
 
 import copy
-import statistics
 import threading
 import time
 from collections.abc import Callable
@@ -22,11 +21,12 @@ from core.books import prompt
 from core.books.ask import BookAnswer, Question, ask_book
 from core.books.curate import describe
 from core.books.deposit import exactness, largest_segment, open_segment
-from core.books.ingest import Ingested, ingest, rows
+from core.books.ingest import ingest, rows
 from core.cache import new_cache
+from core.evaluate.context_report import recall, timing
 from core.evaluate.haystack import Needle, needles, write_haystack
 from core.evaluate.memory import Peak
-from core.evaluate.report import Journal, share
+from core.evaluate.report import Journal
 from core.graft import Exactness
 from core.jobs import Context, Progress
 from core.model import FrozenModel
@@ -108,8 +108,8 @@ def run(model: FrozenModel, setup: Setup, folder: Path, *, say: Say = lambda tex
         "peak_memory_ratio": worst / one,
         # of what the work took on top of the loaded model: the harder measure
         "peak_memory_ratio_net": (worst - resting) / max(1, one - resting),
-        **_timing(made, asked),
-        **_recall(setup, asked, cut),
+        **timing(made, asked),
+        **recall(asked, cut, meaningful=not setup.synthetic),
         "needles": asked,
     }
 
@@ -239,65 +239,6 @@ def _continue(model: FrozenModel, cache: Any, question: str) -> str:
         ids.append(token)
         logits = model.forward(torch.tensor([[token]], dtype=torch.long, device=model.device), cache)
     return prompt.tidy(model.tokenizer, ids, base=not model.tokenizer.chat_template)
-
-
-def _timing(made: Ingested, asked: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "ingest_seconds": made.seconds,
-        "ingest_tokens_per_second": made.built_tokens / made.seconds if made.built else None,
-        "first_token_seconds": statistics.median([row["first_token_seconds"] for row in asked] or [0.0]),
-        "routing_seconds": statistics.median([row["routing_seconds"] for row in asked] or [0.0]),
-        "answer_seconds": statistics.median([row["seconds"] for row in asked] or [0.0]),
-    }
-
-
-def _recall(setup: Setup, asked: list[dict[str, Any]], cut: list[dict[str, Any]]) -> dict[str, Any]:
-    """Shares of the needles. None where the model is random, so that nobody quotes it."""
-    routed = [row for row in asked if row["routed"]]
-    total = len(asked)
-    measured: dict[str, Any] = {"routing_recall": len(routed) / total if total else None}
-    measured["routing_recall_interval"] = share(len(routed), total).to_json()
-    if setup.synthetic:
-        return {**measured, "recall": None, "recall_when_routed": None, "baseline_recall": None}
-    right = sum(row["right"] for row in asked)
-    known = sum(row["right"] for row in routed)
-    said = sum(row["segment_right"] for row in routed)
-    return {
-        **measured,
-        "recall": right / total if total else None,
-        "recall_interval": share(right, total).to_json(),
-        "recall_when_routed": known / len(routed) if routed else None,
-        "segment_right_when_routed": said / len(routed) if routed else None,
-        "wrong_answers": sum(row["answer"] is not None and not row["right"] for row in asked),
-        "no_answer": sum(row["answer"] is None for row in asked),
-        "baseline_recall": sum(row["right"] for row in cut) / len(cut) if cut else None,
-        "baseline_in_view": sum(row["in_view"] for row in cut) if cut else None,
-        "baseline_positions": cut[0]["positions"] if cut else None,
-        "baseline_prefill_seconds": cut[0]["prefill_seconds"] if cut else None,
-        "baseline": cut,
-    }
-
-
-def write_figures(folder: Path, report: dict[str, Any]) -> list[Path]:
-    """Recall by depth against the truncating baseline, and time to the first token by depth, as standalone HTML."""
-    from core.evaluate.report import Bars, write_amounts, write_bars
-
-    fifths = [[row for row in report["needles"] if int(row["depth"] * 5) == fifth] for fifth in range(5)]
-    labels = tuple(f"depth {20 * n} to {20 * n + 20} %" for n in range(5))
-    where = f"{report['model']}, {report['addressable_tokens']} tokens in {report['segments']} segments"
-    series = [("right segment asked", tuple(share(sum(r["routed"] for r in part), len(part)) for part in fifths))]
-    if report["recall"] is not None:
-        series.append(("answer right", tuple(share(sum(r["right"] for r in part), len(part)) for part in fifths)))
-        cut = [[row for row in report["baseline"] if int(row["depth"] * 5) == fifth] for fifth in range(5)]
-        if any(cut):
-            told = tuple(share(sum(r["right"] for r in part), len(part)) for part in cut)
-            series.append(("end of the text only", told))
-    first = {f"{row['depth']:.2f}": row["first_token_seconds"] for row in report["needles"]}
-    name = f"context-{report['addressable_tokens']}"
-    return [
-        write_bars(folder, f"{name}-recall", Bars(f"Facts found by depth, {where}", labels, tuple(series))),
-        write_amounts(folder, f"{name}-first-token", f"Time to the first token by depth, {where}", "seconds", first),
-    ]
 
 
 def _count(model: FrozenModel, text: str) -> int:

@@ -184,7 +184,8 @@ def context_command(
 
     from core.books.deposit import ANSWER_ROOM, QUESTION_ROOM, largest_segment
     from core.books.ingest import DEFAULT_TOKENS
-    from core.evaluate.context import Setup, run, write_figures
+    from core.evaluate.context import Setup, run
+    from core.evaluate.context_report import write_figures
     from core.evaluate.report import write_json
     from core.evaluate.tiny_reader import write_tiny_reader
     from core.model import load

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from core.books.ingest import rows
-from core.evaluate.context import Setup, run, write_figures
+from core.evaluate.context import Setup, run
+from core.evaluate.context_report import write_figures
 from core.evaluate.haystack import needles, write_haystack
 from core.evaluate.memory import Peak
 from core.model import FrozenModel
