@@ -83,10 +83,11 @@ def strip(streams: Sequence[Stream]) -> Html:
 
 
 def focus(streams: Sequence[Stream]) -> Stream | None:
-    """The stream worth reading: the first that runs, else the last that wrote anything."""
+    """The stream worth reading: the first that runs, else the last that ended by itself, else the last that wrote."""
     running = [stream for stream in streams if stream.state == "running" and (stream.text or stream.thinking)]
     written = [stream for stream in streams if stream.text or stream.thinking]
-    return running[0] if running else written[-1] if written else None
+    ended = [stream for stream in written if stream.state == "stop"]  # not one that another made unnecessary
+    return next(iter(running or ended[-1:] or written[-1:]), None)
 
 
 def live(view: JobView | None) -> Html:
