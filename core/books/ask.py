@@ -17,6 +17,7 @@ import torch
 from core.books import prompt
 from core.books.deposit import ANSWER_ROOM, QUESTION_ROOM, open_segment
 from core.books.ingest import rows
+from core.books.memory import give_back
 from core.books.quoting import SegmentAnswer, judged, reconcile
 from core.graft import grafted
 from core.jobs import Context, Stream
@@ -92,6 +93,7 @@ def ask_book(model: FrozenModel, library: Library, question: Question, context: 
         context.check()
         begun = time.perf_counter() - started
         said = _put(model, library, book.id, place, ids, question, routed, context)
+        give_back()
         said = replace(said, score=score)
         if said.decode_tokens and not first:
             first = begun + said.first_token_seconds

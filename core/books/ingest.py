@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.books.deposit import GONE, deposit, largest_segment
+from core.books.memory import give_back
 from core.books.split import SMALLEST, split
 from core.books.texts import texts
 from core.jobs import Context
@@ -225,6 +226,7 @@ def _fill(model: FrozenModel, library: Library, book: Book, context: Context) ->
         (row,) = library.segments(book.id, limit=1, offset=place)
         made = deposit(model, library, book.name, row, cancelled=context.cancelled, replaces=lost)
         library.update_segment(row.id, artifact=made.artifact, actor=context.owner)
+        give_back()
         done += tokens
     context.report(phase="done", tokens=done, budget=total)
     return len(missing), done

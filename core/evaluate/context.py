@@ -8,6 +8,7 @@ on in the same folder. Knows the use cases, not the command line.
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from core.books.ask import BookAnswer, Question, ask_book
 from core.books.curate import describe
 from core.books.deposit import exactness, largest_segment, open_segment
 from core.books.ingest import ingest, rows
+from core.books.memory import give_back
+from core.books.split import split
 from core.cache import new_cache
 from core.evaluate.context_report import recall, timing
 from core.evaluate.haystack import Needle, needles, write_haystack
@@ -72,7 +75,7 @@ def run(model: FrozenModel, setup: Setup, folder: Path, *, say: Say = lambda tex
             partial.rename(source)
             say(f"wrote a text of {written} tokens")
         peak = Peak(model.device)
-        one = _one_window(model, library, setup, folder, peak, say)
+        one = _one_window(model, library, setup, source, peak, say)
         resting = peak.restart()
         made = ingest(model, library, source, setup.name, _context(say), setup.segment_tokens)
         ingest_peak = peak.read()
@@ -114,24 +117,31 @@ def run(model: FrozenModel, setup: Setup, folder: Path, *, say: Say = lambda tex
     }
 
 
-def _one_window(model: FrozenModel, library: Library, setup: Setup, folder: Path, peak: Peak, say: Say) -> int:
-    """Peak bytes of making and asking a book of one window; once unmeasured first, to warm up."""
+def _one_window(model: FrozenModel, library: Library, setup: Setup, source: Path, peak: Peak, say: Say) -> int:
+    """Peak bytes of a book that is the largest segment of `source` alone: made, grafted and asked.
+
+    Twice, and the second time counts: the first warms up what torch and SQLite keep.
+    """
+    text = source.read_text(encoding="utf-8")
+    count = functools.partial(_count, model)
+    largest = max(split(text, setup.segment_tokens, count), key=lambda piece: piece.tokens)
+    text = text[largest.start : largest.end]
     highest = 0
     for number in range(2):
-        name = f"window-{setup.segment_tokens}-{number}-{time.time_ns()}"
-        source = folder / f"{name}.txt"
-        asked = needles(1, seed=1000 + number)
+        name = f"window-{setup.name}-{number}-{time.time_ns()}"
+        alone = source.with_name(f"{name}.txt")
         try:
-            write_haystack(source, setup.segment_tokens, asked, lambda text: _count(model, text), 1000 + number)
+            alone.write_text(text, encoding="utf-8")
             peak.restart()
-            ingest(model, library, source, name, _context(), setup.segment_tokens)
+            ingest(model, library, alone, name, _context(), setup.segment_tokens)
             for row in rows(library, library.book(name).id):
                 exactness(model, open_segment(model, library, row))
-            ask_book(model, library, _question(name, asked[0], setup), _context())
+            asked = Question(name, text[:80], "experiment", max_tokens=ANSWER_TOKENS, any_state=True)
+            ask_book(model, library, asked, _context())
             highest = peak.read()
         finally:
-            source.unlink(missing_ok=True)
-    say(f"one window takes {highest / 2**20:.0f} MiB at its peak")
+            alone.unlink(missing_ok=True)
+    say(f"one window of {largest.tokens} tokens takes {highest / 2**20:.0f} MiB at its peak")
     return highest
 
 
@@ -146,6 +156,7 @@ def _verify(model: FrozenModel, library: Library, name: str, say: Say) -> tuple[
             found = exactness(model, open_segment(model, library, row))
             if found is not Exactness.EXACT:
                 wrong.append(f"segment {row.ordinal}: {found}")
+            give_back()
         except (CorruptError, ModelError, Conflict) as fault:
             wrong.append(f"segment {row.ordinal}: {type(fault).__name__}: {fault}")
         if time.perf_counter() - last > 20:

@@ -1,7 +1,7 @@
 """Made-up prose of any length with facts hidden in it: the same for the same seed, on every machine.
 
-The filler speaks of vaults, codes and bridges too, and names the needles' names without their facts, so that a word
-alone does not lead to a needle. Knows no model; tokens are counted by the caller's function.
+The filler speaks of vaults, codes and bridges too, and now and then of a needle's name without its fact, so that no
+word alone leads to a needle. Knows no model; tokens are counted by the caller's function.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _THINGS = (
 
 @dataclass(frozen=True)
 class Needle:
-    """A fact: its sentence, the question for it, what an answer must hold, and its depth in the text, 0 to 1."""
+    """A fact on `name`: its sentence, the question for it, what an answer must hold, its depth in the text, 0 to 1."""
 
+    name: str
     sentence: str
     question: str
     value: str
@@ -61,7 +62,7 @@ def needles(count: int, seed: int = 0) -> list[Needle]:
             ("What is the password of the {} observatory?", "The password of the {} observatory is {}.", word),
         )[number % 4]
         sentence, question = told.format(name, value), asked.format(name)
-        made.append(Needle(sentence, question, value, (number + 0.5) / count))
+        made.append(Needle(name, sentence, question, value, (number + 0.5) / count))
     return made
 
 
@@ -92,9 +93,8 @@ def _paragraphs(hidden: list[Needle], seed: int) -> Iterator[str]:
     while True:
         number += 1
         said = [_sentence(random) for _ in range(random.randint(4, 7))]
-        if hidden and number % 40 == 0:  # the needle's words without its fact
-            asked = random.choice(hidden).question
-            said.append(f'Somebody had written on the wall: "{asked}"')
+        if hidden and number % 40 == 0:  # a needle's name without its fact
+            said.append(f"Somebody at {random.choice(_PLACES)} had heard of {random.choice(hidden).name} again.")
         yield " ".join(said)
 
 

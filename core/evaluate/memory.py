@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import torch
+
+from core.books.memory import give_back
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -34,7 +34,8 @@ class Peak:
 
     def restart(self) -> int:
         """Bytes held at the start of the stretch."""
-        release()
+        gc.collect()
+        give_back()
         if self._cuda is not None:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(self._cuda)
@@ -58,11 +59,3 @@ class Peak:
         pause = threading.Event()
         while not pause.wait(0.005):
             self._highest = max(self._highest, int(self._process.memory_info().rss))
-
-
-def release() -> None:
-    """Collect garbage, and give the C library's free pages back where it can (glibc)."""
-    gc.collect()
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
