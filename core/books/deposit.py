@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from core.asking import open_artifact
 from core.books import prompt
 from core.cache import new_cache
-from core.gate import CANONICAL_VERSION, canonical_key
+from core.gate import CANONICAL_VERSION
 from core.graft import Exactness, compare, follow_cue, grafted
 from core.model import FrozenModel
 from core.replay import rebuild
@@ -25,6 +25,7 @@ from library import manifest as m
 from library import tables
 from library.artifact import Artifact as Opened
 from library.artifact import Encoded, encode, tensor_digests
+from library.digest import digest_bytes
 from library.errors import Conflict, ContextOverflow, IdentityMismatch
 from library.store import Library
 
@@ -92,7 +93,7 @@ def _publish(
         digest=str(encoded.digest),
         kind="segment",
         problem_text=row.text,
-        canonical_key=canonical_key(row.text[:2000]),
+        canonical_key=str(digest_bytes(row.text.encode())),  # a text is no problem: it is looked up by its bytes
         canonical_version=CANONICAL_VERSION,
         answer="",
         model=model.name,

@@ -23,7 +23,8 @@ def write_tiny_reader(folder: Path, *, window: int, architecture: str = "gemma3_
 
     letters = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     inner = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    # Word by word: the tokens are the same bytes, but the tokenizer keeps every piece that it has seen.
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     inner.decoder = decoders.ByteLevel()
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner, pad_token=SPECIAL[0], bos_token=SPECIAL[1], eos_token=SPECIAL[2]
