@@ -31,7 +31,9 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright's synchronous driver is open, an event loop runs in this thread, and no
+# later test could start one of its own.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("the browser tests need Chromium; set SCION_CHROMIUM to its path")
