@@ -15,7 +15,7 @@ from core.gate import Calibration, Judgement, Policy, Reason, Verdict, judge
 from core.graft import grafted
 from core.jobs import Context, Stream
 from core.model import FrozenModel
-from core.solve import Plan, prefill, solve
+from core.solve import Plan, prefill
 from library.artifact import Artifact as Opened
 from library.errors import CorruptError, ModelError, NotFound, StoreError
 from library.store import Library
@@ -139,17 +139,8 @@ def _generate(
 
     inner.on_progress = lambda progress: show(progress) if progress.streams else None
     watch = solving.Watch(model, inner, task)
-    with measure(model.device.type) as reading, model.lock:
-        attempts = solve(
-            model,
-            task.prompt_ids,
-            task.plan,
-            cache=task.cache,
-            past=len(task.past_ids),
-            on_step=watch.step,
-            on_finish=lambda attempt, live: watch.finish(attempt),
-            cancelled=context.cancelled,
-        )
+    with measure(model.device.type) as reading:
+        attempts = solving.attempts_of(model, task, context, watch.step, lambda attempt, live: watch.finish(attempt))
     context.check()
     attempt = attempts[0]
     return Run(
@@ -240,16 +231,7 @@ def chat(
         watch.step(rows, decoded)
 
     with model.lock:
-        attempts = solve(
-            model,
-            task.prompt_ids,
-            task.plan,
-            cache=cache,
-            past=len(task.past_ids),
-            on_step=step,
-            on_finish=lambda attempt, live: watch.finish(attempt),
-            cancelled=context.cancelled,
-        )
+        attempts = solving.attempts_of(model, task, context, step, lambda attempt, live: watch.finish(attempt))
         context.check()
         begun = time.perf_counter()
         prefill(model, new_cache(model.config, room=len(task.past_ids)), task.past_ids, context.cancelled)

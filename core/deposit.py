@@ -23,7 +23,7 @@ from core.verify import VERIFIER_VERSION
 from core.verify import Evidence as Finding
 from library import manifest as m
 from library import tables
-from library.artifact import Encoded, decode, encode, tensor_digests
+from library.artifact import Artifact, Encoded, decode_verified, encode, tensor_digests
 from library.audit import now
 from library.digest import Digest
 from library.errors import Conflict
@@ -131,6 +131,20 @@ def stage(library: Library, model: FrozenModel, origin: Origin, held: Held, plan
     return library.stage(encode(written, tensors))
 
 
+def open_staged(library: Library, digest: str) -> Artifact:
+    """A staged file, hashed as it was read. Raises `CorruptError` if it is not what it was."""
+    return decode_verified(library.read_staged(digest), Digest.parse(digest))
+
+
+def unreplayable(library: Library, digest: str) -> str | None:
+    """Why a staged state must not be deposited: its cue does not read its own answer back. None if it does."""
+    written = open_staged(library, digest).manifest
+    read = written.certificate.answer if written.certificate else ""
+    if written.certificate is not None and same_text(read, written.answer):
+        return None
+    return f"its answer is {written.answer!r}, but the answer cue reads {read!r}"
+
+
 def sealed(library: Library, row: tables.Attempt) -> tuple[Encoded, tables.Artifact]:
     """The artifact that an approved attempt becomes: its staged tensors under a manifest with evidence and decisions.
 
@@ -138,7 +152,7 @@ def sealed(library: Library, row: tables.Attempt) -> tuple[Encoded, tables.Artif
     """
     if row.staged is None:
         raise Conflict(f"attempt {row.id} has no staged state: it was discarded or is published already")
-    staged = decode(library.read_staged(row.staged), Digest.parse(row.staged))
+    staged = open_staged(library, row.staged)
     evidence = tuple(
         m.Evidence.model_validate(
             {"check": e.check_name, "outcome": e.outcome, "summary": e.summary, "verifier": e.verifier}

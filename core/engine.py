@@ -224,7 +224,7 @@ class Engine:
         """
         attempt = self.library.attempt(attempt_id)
         if action == "approve":
-            self._check_approvable(attempt.staged, attempt_id, reviewer, attempt.review)
+            self._check_approvable(attempt.staged, attempt_id, attempt.review)
         awaited = action == "approve" and self._awaits_second(attempt_id, reviewer)
         decision = self.library.decide(
             attempt_id,
@@ -468,22 +468,15 @@ class Engine:
             return VerifyRow(row.digest, False, f"{type(fault).__name__}: {fault}")
         return VerifyRow(row.digest, True, "")
 
-    def _check_approvable(self, staged: str | None, attempt_id: str, reviewer: str, review: str) -> None:
-        from core.deposit import same_text
-        from library.artifact import decode
-        from library.digest import Digest
+    def _check_approvable(self, staged: str | None, attempt_id: str, review: str) -> None:
+        from core.deposit import unreplayable
 
         if staged is None:
             if review in ("pending", "flagged"):
                 raise Conflict(f"attempt {attempt_id} has no state to deposit; solve the problem again")
             return  # the store says what state it is in
-        written = decode(self.library.read_staged(staged), Digest.parse(staged)).manifest
-        if written.certificate is None or not same_text(written.certificate.answer, written.answer):
-            read = written.certificate.answer if written.certificate else ""
-            raise Conflict(
-                f"attempt {attempt_id} cannot be replayed: its answer is {written.answer!r}, but the answer cue reads "
-                f"{read!r}; reject it and solve again"
-            )
+        if (why := unreplayable(self.library, staged)) is not None:
+            raise Conflict(f"attempt {attempt_id} cannot be replayed: {why}; reject it and solve again")
 
     def _awaits_second(self, attempt_id: str, reviewer: str) -> bool:
         if not self.settings.second_approver:

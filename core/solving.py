@@ -20,7 +20,7 @@ from core.equivalence import equal
 from core.gate import CANONICAL_VERSION, canonical_key
 from core.jobs import Context, Stream
 from core.model import FrozenModel
-from core.solve import Attempt, Finish, Plan, Row, solve
+from core.solve import Attempt, Finish, Finished, Listener, Plan, Row, solve
 from library import manifest as m
 from library import tables
 from library.store import Library
@@ -72,7 +72,7 @@ class Watch:
     """Follows the rows of a solve for a person, at a few hertz; also the solve's early stop."""
 
     def __init__(self, model: FrozenModel, context: Context, task: Task, offset: int = 0) -> None:
-        self.model, self.context, self.task, self.offset = model, context, task, offset
+        self.model, self.context, self.task = model, context, task
         self.started = time.perf_counter()
         self.shown = 0.0
         self.before = list(context.progress.streams[:offset])
@@ -127,6 +127,23 @@ class Watch:
         return split_thinking(text, *markers) if markers else ("", text)
 
 
+def attempts_of(
+    model: FrozenModel, task: Task, context: Context, on_step: Listener, on_finish: Finished
+) -> list[Attempt]:
+    """Run a task's attempts on the model, which is ours alone meanwhile. Records nothing; consumes `task.cache`."""
+    with model.lock:
+        return solve(
+            model,
+            task.prompt_ids,
+            task.plan,
+            cache=task.cache,
+            past=len(task.past_ids),
+            on_step=on_step,
+            on_finish=on_finish,
+            cancelled=context.cancelled,
+        )
+
+
 def run(
     model: FrozenModel, library: Library, task: Task, context: Context, *, job_id: str | None, offset: int = 0
 ) -> Solved:
@@ -147,17 +164,8 @@ def run(
             held[key] = deposit.hold(model, attempt, live, len(task.past_ids) + len(task.prompt_ids))
         return right[key] and held[key].replays
 
-    with measure(model.device.type) as reading, model.lock:
-        finished = solve(
-            model,
-            task.prompt_ids,
-            task.plan,
-            cache=task.cache,
-            past=len(task.past_ids),
-            on_step=watch.step,
-            on_finish=on_finish,
-            cancelled=context.cancelled,
-        )
+    with measure(model.device.type) as reading:
+        finished = attempts_of(model, task, context, watch.step, on_finish)
     context.report(phase="checking")
     return _record(model, library, task, finished, held, right, reading.energy, job_id, context.owner)
 

@@ -9,12 +9,10 @@ import threading
 from dataclasses import dataclass
 
 from core import solving
-from core.deposit import same_text, sealed
+from core.deposit import sealed, unreplayable
 from core.jobs import Context
 from core.model import FrozenModel
 from core.solve import Plan
-from library.artifact import decode
-from library.digest import Digest
 from library.store import Library
 from library.tables import Artifact
 
@@ -50,8 +48,7 @@ def solve_once(model: FrozenModel, library: Library, problem: str, reference: st
     attempt = library.attempt(solved.chosen)
     if attempt.staged is None:
         return Deposited(None, "no state was kept", solved)
-    written = decode(library.read_staged(attempt.staged), Digest.parse(attempt.staged)).manifest
-    if written.certificate is None or not same_text(written.certificate.answer, written.answer):
+    if unreplayable(library, attempt.staged) is not None:
         library.decide(attempt.id, version=attempt.version, reviewer=RULE, action="reject", reason="does not replay")
         library.discard_staged(attempt.staged, actor=RULE)
         return Deposited(None, "right, but the answer cue does not read the answer back", solved)
