@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from core.solve import Plan
 from library.artifact import Artifact as Opened
 from library.artifact import decode_verified
 from library.artifacts import as_row
-from library.audit import now
 from library.digest import Digest
 from library.errors import CorruptError, IdentityMismatch, ModelError, NotFound, StoreError
 from library.store import Library
@@ -38,7 +37,6 @@ class Offer:
     verdict: Verdict
     artifact: Artifact | None
     judgement: Judgement | None
-    replay_tokens: int | None
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,12 @@ def offer(
     library: Library, query: str, policy: Policy, identity: str | None, calibration: Calibration | None = None
 ) -> Offer:
     """The gate's best verdict over the candidates for `query`. Reads the library, runs no model, never raises."""
-    best = Offer(Verdict.REFUSE, None, None, None)
+    best = Offer(Verdict.REFUSE, None, None)
     rank = {Verdict.REFUSE: 0, Verdict.TRANSFER: 1, Verdict.GRAFT: 2}
     for row in candidates(library, query, identity):
         judgement = judge(row.problem_text, query, policy, calibration=calibration)
         if best.judgement is None or rank[judgement.verdict] > rank[best.verdict]:
-            best = Offer(judgement.verdict, row, judgement, None)
+            best = Offer(judgement.verdict, row, judgement)
         if best.verdict is Verdict.GRAFT:
             break
     return best
@@ -239,18 +237,8 @@ def _judge_replay(
     """Acts on what a replay showed: (is the outcome flagged, what to tell)."""
     warnings: list[str] = []
     if found.exactness is Exactness.UNCERTIFIED:
-        library.add_measurement(
-            Measurement(
-                id="",
-                artifact=row.digest,
-                kind="graft",
-                environment=model.environment.digest,
-                finding=str(found.measured),
-                detail=json.dumps({"tokens": len(found.continuation.ids)}),
-                created=now(),
-            ),
-            actor=by,
-        )
+        detail = {"tokens": len(found.continuation.ids)}
+        measured(library, model, row, "graft", str(found.measured), detail, by)
         warnings.append(f"made in another environment; measured here: {found.measured}")
     if found.exactness is Exactness.DIVERGENT:
         reason = "a graft in the deposit's own environment gave other tokens"
@@ -261,6 +249,22 @@ def _judge_replay(
         library.hold(row.digest, reason, by)
         return True, [*warnings, f"{reason}: the artifact is held for a person to look at"]
     return False, warnings
+
+
+def measured(
+    library: Library, model: FrozenModel, row: Artifact, kind: str, finding: str, detail: Mapping[str, Any], by: str
+) -> None:
+    """Record what was found about an artifact in this environment: by a graft, a certification or an audit."""
+    measurement = Measurement(
+        id="",
+        artifact=row.digest,
+        kind=kind,
+        environment=model.environment.digest,
+        finding=finding,
+        detail=json.dumps(dict(detail), ensure_ascii=False),
+        created="",  # filled in by the library
+    )
+    library.add_measurement(measurement, actor=by)
 
 
 def transfer(

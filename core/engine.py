@@ -5,7 +5,6 @@ Composes model, gate, queue and library; holds the one loaded model. Knows no pa
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,10 +15,9 @@ from core.calibrations import read_calibration
 from core.gate import Calibration, Judgement, Policy, judge
 from core.jobs import Context, JobView, Worker
 from core.settings import Settings
-from library.audit import now
 from library.errors import Conflict, CorruptError, NotFound, ScionError, UsageError
 from library.store import Library
-from library.tables import Artifact, Decision, Measurement, PairLabel
+from library.tables import Artifact, Decision, PairLabel
 
 if TYPE_CHECKING:  # torch is loaded when a job first needs it
     from core.asking import Offer
@@ -265,11 +263,9 @@ class Engine:
                     published.append(self.publish(attempt.id))
                 except CorruptError as fault:  # one damaged state holds up neither the others nor a server's start
                     print(f"attempt {attempt.id} cannot be published, solve it again: {fault}", flush=True)
-        for attempt in self.library.attempts(review="rejected", limit=1000):
-            if attempt.staged is None:
-                continue
+        for attempt in self.library.still_staged("rejected"):
             last = self.library.decisions(attempt.id)[-1]
-            if datetime.fromisoformat(last.created) <= edge:
+            if attempt.staged is not None and datetime.fromisoformat(last.created) <= edge:
                 self.library.discard_staged(attempt.staged)
         return published
 
@@ -373,7 +369,7 @@ class Engine:
         return chat(model, opened, row, tuple(payload["messages"]), plan, context)
 
     def _audit(self, context: Context) -> Mapping[str, Any]:
-        from core.asking import open_artifact
+        from core.asking import measured, open_artifact
         from core.replay import audit, describe
 
         model = self.model(context)
@@ -386,14 +382,14 @@ class Engine:
         report = audit(model, opened, on_progress=progress, cancelled=context.cancelled)
         words = describe(report.mismatches)
         detail = {"tensors": report.tensors, "differing": len(report.mismatches), "words": words}
-        self._measured(row.digest, "audit", model, report.finding, detail, context.owner)
+        measured(self.library, model, row, "audit", report.finding, detail, context.owner)
         if report.finding == "differs":
             reason = f"the replay audit does not rebuild this state: {words}"
             self.library.set_artifact_state(row.digest, "quarantined", reason, context.owner)
         return {"artifact": row.digest, "finding": report.finding, **detail}
 
     def _certify(self, context: Context) -> Mapping[str, Any]:
-        from core.asking import open_artifact
+        from core.asking import measured, open_artifact
         from core.graft import replay
 
         model = self.model(context)
@@ -402,7 +398,7 @@ class Engine:
         found = replay(model, opened)
         same = opened.manifest.environment.digest == model.environment.digest
         detail = {"answer": found.continuation.answer, "tokens": len(found.continuation.ids), "deposit_here": same}
-        self._measured(row.digest, "certificate", model, str(found.measured), detail, context.owner)
+        measured(self.library, model, row, "certificate", str(found.measured), detail, context.owner)
         return {"artifact": row.digest, "finding": str(found.measured), **detail}
 
     def _verify_job(self, context: Context) -> Mapping[str, Any]:
@@ -434,20 +430,6 @@ class Engine:
         return ask_book(model, self.library, question, context).to_json()
 
     # small things
-
-    def _measured(
-        self, digest: str, kind: str, model: FrozenModel, finding: str, detail: Mapping[str, Any], by: str
-    ) -> None:
-        row = Measurement(
-            id="",
-            artifact=digest,
-            kind=kind,
-            environment=model.environment.digest,
-            finding=finding,
-            detail=json.dumps(dict(detail), ensure_ascii=False),
-            created=now(),
-        )
-        self.library.add_measurement(row, actor=by)
 
     def _with_bytes(self) -> list[Artifact]:
         from library.artifacts import as_row

@@ -127,7 +127,11 @@ class Reviews(Problems):
 
     def unpublished(self) -> list[Attempt]:
         """Approved attempts whose artifact was not published yet: a deposit that stopped half-way."""
-        query = select(Attempt).where(Attempt.review == "approved", col(Attempt.staged).is_not(None))
+        return self.still_staged("approved")
+
+    def still_staged(self, review: str) -> list[Attempt]:
+        """Attempts in this state of review whose staged state is still kept, however many attempts there are."""
+        query = select(Attempt).where(Attempt.review == review, col(Attempt.staged).is_not(None))
         with self._read() as session:
             return list(session.exec(query))
 

@@ -193,12 +193,7 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
             yield show.runs(view, _order(job_id, blind), blind=blind), gr.update(visible=not view.over)
 
     def stop(job_id: str, request: gr.Request) -> Html:
-        try:
-            person = page.who(request, Right.SOLVE)
-            page.engine.cancel(page.job(job_id, person).id, by=person.name)
-        except ScionError as error:
-            return fault(error)
-        return Html("")
+        return page.stop(job_id, request)
 
     def save(
         chosen: str, query: str, label: str | None, note: str, job_id: str, blind: bool, request: gr.Request

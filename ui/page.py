@@ -76,6 +76,15 @@ class Page:
             raise NotFound(f"no job {job_id}")
         return view
 
+    def stop(self, job_id: str, request: gr.Request) -> Html:
+        """Ask a job to stop that the person may see; nothing to show, or why not."""
+        try:
+            person = self.who(request, Right.SOLVE)
+            self.engine.cancel(self.job(job_id, person).id, by=person.name)
+        except ScionError as error:
+            return fault(error)
+        return Html("")
+
     async def follow(self, job_id: str, request: gr.Request | None, panel: str) -> AsyncIterator[JobView]:
         """The job each time that something about it changed, until it is over or the panel shows another job.
 

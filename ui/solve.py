@@ -161,12 +161,7 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
             yield _idle(page, request)
 
     def stop(job_id: str, request: gr.Request) -> Html:
-        try:
-            person = page.who(request, Right.SOLVE)
-            page.engine.cancel(page.job(job_id, person).id, by=person.name)
-        except ScionError as error:
-            return fault(error)
-        return Html("")
+        return page.stop(job_id, request)
 
     def offered(problem: str, request: gr.Request) -> tuple[Any, Any, Any]:
         try:

@@ -6,11 +6,10 @@ Every figure is a ratio of times measured side by side, with the times beside it
 from __future__ import annotations
 
 import platform
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ import safetensors.torch
 import torch
 
 from core.cache import new_cache
-from core.gate import canonical_key
 from core.graft import follow_cue, grafted
 from core.model import FrozenModel
 from core.profiles import cue_ids
@@ -95,7 +93,7 @@ def machine(model: FrozenModel) -> dict[str, Any]:
 
 def measure_size(model: FrozenModel, library: Library, tokens: int, rounds: int = 5) -> Sized:
     """One length: a state of natural-looking tokens is made, kept, and brought back `rounds` times (the best counts,
-    except for the re-prefill, which runs once or twice)."""
+    except for the re-prefill, which runs once or twice, and the text prefix, which runs once)."""
     ids = _ids(model, tokens)
     reprefill = min(_timed(lambda: _prefill_and_choose(model, ids)) for _ in range(2 if tokens <= 1024 else 1))
     cache = new_cache(model.config, room=tokens + 96)
@@ -134,7 +132,7 @@ def measure_size(model: FrozenModel, library: Library, tokens: int, rounds: int 
             tokens=tokens,
             bytes=size,
             reprefill=reprefill,
-            text_prefix=_timed(lambda: _prefill_and_choose(model, [*ids, *cue])) if tokens <= 1024 else reprefill,
+            text_prefix=_timed(lambda: _prefill_and_choose(model, [*ids, *cue])),
             graft_first_token=_best(first_token, rounds),
             restore=_best(restore, rounds),
             plain_read_and_copy=_best(plain, rounds),
@@ -186,15 +184,6 @@ def measure_best_of(model: FrozenModel, tokens: int, attempts: int = 8) -> dict[
     }
 
 
-def measure_library(path: Path, queries: Sequence[str], exact: Sequence[str]) -> dict[str, float]:
-    """p95 in milliseconds of exact lookup and of candidates on a library that exists."""
-    with Library.open(path, create=False) as library:
-        library.find_exact(canonical_key("warm"))
-        lookups = [_timed(lambda q=q: library.find_exact(canonical_key(q))) for q in exact]  # type: ignore[misc]
-        similar = [_timed(lambda q=q: library.index.candidates(q, 5)) for q in queries]  # type: ignore[misc]
-    return {"lookup_p95_ms": _p95(lookups) * 1e3, "candidates_p95_ms": _p95(similar) * 1e3}
-
-
 def _ids(model: FrozenModel, tokens: int) -> list[int]:
     text = "The baker sold 12 rolls on Monday and 7 more on Tuesday; then she counted what was left. "
     once = model.tokenizer.encode(text, add_special_tokens=False)
@@ -238,8 +227,6 @@ def _encoded(model: FrozenModel, cache: Any, ids: Sequence[int]) -> Any:
 
 
 def _without_stops(model: FrozenModel) -> FrozenModel:
-    from dataclasses import replace
-
     return replace(model, stop_ids=frozenset(), profile=replace(model.profile, stops=()))
 
 
@@ -253,7 +240,3 @@ def _timed(action: Callable[[], Any]) -> float:
 
 def _best(action: Callable[[], Any], rounds: int) -> float:
     return min(_timed(action) for _ in range(rounds))
-
-
-def _p95(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=20)[-1] if len(values) > 1 else values[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from core.gate import symbols as sym
@@ -27,7 +28,7 @@ _OVER = {"over": "frac{", "choose": "binom{", "atop": "atop{"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 
 
-class FormulaWriter:
+class FormulaWriter(ABC):
     """Walks formulas and writes tokens to `out`. A subclass writes running text, figures and environments."""
 
     def __init__(self, source: str, original: str) -> None:
@@ -35,17 +36,17 @@ class FormulaWriter:
         self.original = original
         self.out: list[Token] = []
 
+    @abstractmethod
     def prose(self, items: list[Any]) -> None:
         """Running text inside of a formula."""
-        raise NotImplementedError
 
+    @abstractmethod
     def figure(self, start: int, end: int) -> None:
         """A figure's code in [start, end)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def environment(self, item: Environment, *, math: bool) -> None:
         """An environment, inside of a formula where `math`."""
-        raise NotImplementedError
 
     def formula(self, items: list[Any], start: int, end: int) -> None:
         self.out.append(Token("break", "¶", start, start, True))

@@ -53,7 +53,7 @@ def test_reload_resumes_and_cancel_ends(page: Any) -> None:
     page.wait_for_selector("#solve-live .sc-text:not(:empty)")
     assert "running" in text(page, "#solve-status")
     page.click("#solve-cancel")
-    page.wait_for_selector("#solve-status >> text=cancelled")
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=cancelled")
     assert page.locator("#solve-cancel").is_hidden()
 
 
@@ -65,15 +65,15 @@ def test_an_empty_problem_is_refused_in_words(page: Any) -> None:
 def test_a_job_waits_for_its_place(page: Any, browser: Any, server: Server) -> None:
     page.fill("#solve-problem textarea", "First in the queue?")
     page.click("#solve-go")
-    page.wait_for_selector("#solve-status >> text=running")
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running")
     other, _ = open_page(browser, server.url)
     other.fill("#solve-problem textarea", "Second in the queue?")
     other.click("#solve-go")
-    other.wait_for_selector("#solve-status >> text=waiting, 1 job before it")
+    other.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=waiting, 1 job before it")
     page.click("#solve-cancel")
-    other.wait_for_selector("#solve-status >> text=running")
+    other.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running")
     other.click("#solve-cancel")
-    other.wait_for_selector("#solve-status >> text=cancelled")
+    other.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=cancelled")
     other.context.close()
 
 
@@ -85,9 +85,9 @@ def test_my_jobs_are_listed_and_can_be_opened_again(page: Any) -> None:
     page.wait_for_selector("#solve-jobs >> text=Remember this one?")
     page.fill("#solve-problem textarea", "And another?")
     page.click("#solve-go")
-    page.wait_for_selector("#solve-status >> text=running")
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running")
     page.click("#solve-jobs tr:has-text('Remember this one?')")
-    page.wait_for_selector("#solve-status >> text=done")
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=done")
     page.wait_for_selector("#solve-jobs tr.sc-chosen:has-text('Remember this one?')")
     page.click("#solve-jobs tr:has-text('And another?')")
     page.wait_for_selector("#solve-jobs tr.sc-chosen:has-text('And another?')")

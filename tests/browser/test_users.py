@@ -93,7 +93,7 @@ def test_a_role_ends_where_it_ends(browser: Any, server: Server, user: str, may_
     page.fill("#solve-problem textarea", "How many are there?")
     page.click("#solve-go")
     if may_solve:
-        page.wait_for_selector("#solve-status >> text=running")
+        page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running")
         page.click("#solve-cancel")
     else:
         page.wait_for_selector("#solve-message >> text=this needs the right to solve")
@@ -114,7 +114,7 @@ def test_a_solver_sees_no_job_of_another(browser: Any, server: Server) -> None:
     ada, _ = open_page(browser, server.url, user="ada")
     ada.fill("#solve-problem textarea", "A secret of Ada's?")
     ada.click("#solve-go")
-    ada.wait_for_selector("#solve-status >> text=running")
+    ada.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running")
     ada.click("#solve-cancel")
     sol, _ = open_page(browser, server.url, user="sol")
     assert "A secret of Ada's?" not in sol.content()

@@ -106,10 +106,10 @@ def test_a_reload_in_the_middle_resumes_and_cancel_frees_the_worker(browser: Any
     page.wait_for_selector("#solve-live .sc-text:not(:empty)")
     assert len(text(page, "#solve-live")) >= len(before) - 1
     page.click("#solve-cancel")
-    page.wait_for_selector("#solve-status >> text=cancelled")
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=cancelled")
     jobs = server.library.jobs(limit=1)
     assert jobs[0].state == "cancelled"
     page.fill("#solve-problem textarea", "There are 4 cards. 3 cards more are added. How many are there total?")
     page.click("#solve-go")
-    page.wait_for_selector("#solve-status >> text=running", timeout=LONG)
+    page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running", timeout=LONG)
     page.click("#solve-cancel")

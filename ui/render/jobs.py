@@ -159,8 +159,9 @@ def offer(found: Offer | None) -> Html:
     artifact, judgement = found.artifact, found.judgement
     name = str(found.verdict)
     if name == "GRAFT":
-        tokens = f"about {found.replay_tokens} tokens" if found.replay_tokens else "a few tokens"
-        said: Child = f"The library holds this problem: its answer takes {tokens} instead of {artifact.solve_tokens}."
+        said: Child = (
+            f"The library holds this problem: its answer takes a few tokens instead of {artifact.solve_tokens}."
+        )
     elif name == "TRANSFER":
         said = "The library holds a problem of the same family. It can serve as a worked example."
     else:
