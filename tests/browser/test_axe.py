@@ -1,6 +1,6 @@
 """Accessibility by axe-core on each tab, light and dark. Skipped where its script is not at hand.
 
-`npm pack axe-core` and AXE_SCRIPT=…/package/axe.min.js, or `npm install axe-core` in the repository's root.
+`make axe` brings it with npm; AXE_SCRIPT names another place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if not SCRIPT.is_file():
-        pytest.skip(f"axe-core is not at {SCRIPT}")
+        pytest.skip(f"axe-core is not at {SCRIPT}: `make axe` fetches it, where there is npm")
     with served(tmp_path_factory.mktemp("axe")) as running:
         yield running
 
