@@ -6,8 +6,9 @@ Composes model, gate, queue and library; holds the one loaded model. Knows no pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from core.campaigns import Campaigns
 from core.deciding import Decided, Deciding
 from core.gate import Judgement, Policy, judge
 from core.handlers import Handlers
@@ -55,6 +56,30 @@ class Engine(Handlers, Deciding):
             **figures(self.settings, attempts, max_tokens, temperature, top_p, seed),
         }
         return self.worker.enqueue("solve", payload, by)
+
+    def submit_many(
+        self, problems: Sequence[tuple[str, str | None]], *, by: str, name: str, source: str = "batch", **given: Any
+    ) -> str:
+        """Queue a campaign of solves, (problem, reference) each, all or none; its id. `given` as for `submit`."""
+        if not problems:
+            raise UsageError("the list holds no problem")
+        figures_of = ("attempts", "max_tokens", "temperature", "top_p")
+        chosen = figures(self.settings, *[given.get(name) for name in figures_of], seed=given.get("seed", 0))
+        payloads = [
+            {
+                "problem": text_of(self.settings, text),
+                "reference": (reference or "").strip() or None,
+                "source": source,
+                **chosen,
+            }
+            for text, reference in problems
+        ]
+        return self.campaigns.start("solve", payloads, name=name, by=by)
+
+    @property
+    def campaigns(self) -> Campaigns:
+        """Lists of problems that were queued together."""
+        return Campaigns(self.worker, self.library)
 
     def submit_ask(
         self,

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -89,6 +88,11 @@ class Context:
     progress: Progress = field(default_factory=Progress)
     on_progress: Callable[[Progress], None] | None = None
 
+    @property
+    def campaign(self) -> str:
+        """The id of the campaign that the job is part of, or nothing."""
+        return str(self.payload.get("campaign") or "")
+
     def report(self, **changes: Any) -> None:
         """Publish new progress; cheap, meant to be called several times a second."""
         self.progress = replace(self.progress, **changes)
@@ -109,29 +113,42 @@ class Worker:
 
     def __init__(self, library: Library, handlers: Mapping[str, Handler]) -> None:
         self._library, self._handlers = library, dict(handlers)
-        self._queue: queue.Queue[str | None] = queue.Queue()
         self._live: dict[str, Context] = {}
         self._waiting: list[str] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
+        self._closing = False
         self._thread: threading.Thread | None = None
 
     def enqueue(self, kind: str, payload: Mapping[str, Any], owner: str) -> str:
         """Record a job and queue it; its id."""
-        if kind not in self._handlers:
-            raise Conflict(f"no handler for jobs of kind {kind!r}")
+        self.check_kind(kind)
         job_id = self._library.create_job(kind, dict(payload), owner)
-        with self._lock:
-            self._live[job_id] = Context(job_id, dict(payload), owner, threading.Event())
-            self._waiting.append(job_id)
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="scion-worker", daemon=True)
-                self._thread.start()
-        self._queue.put(job_id)
+        self._queue([Context(job_id, dict(payload), owner, threading.Event())])
         return job_id
 
+    def check_kind(self, kind: str) -> None:
+        if kind not in self._handlers:
+            raise Conflict(f"no handler for jobs of kind {kind!r}")
+
+    def take(self, jobs: Sequence[Job]) -> None:
+        """Queue jobs that are recorded as queued already, by this process."""
+        self._queue([Context(job.id, json.loads(job.payload), job.owner, threading.Event()) for job in jobs])
+
+    def take_back(self, job_ids: Collection[str]) -> list[str]:
+        """Those of the jobs that still wait here leave the queue; the caller says what becomes of them."""
+        with self._lock:
+            taken = [job_id for job_id in self._waiting if job_id in job_ids]
+            self._waiting = [job_id for job_id in self._waiting if job_id not in job_ids]
+            for job_id in taken:
+                del self._live[job_id]
+        return taken
+
     def cancel(self, job_id: str) -> bool:
-        """Ask a job to stop; False if it is over or belongs to another process."""
+        """Ask a job to stop, at once if it waits; False if it is over or belongs to another process."""
+        if self.take_back([job_id]):
+            self._library.update_job(job_id, state="cancelled")
+            return True
         with self._lock:
             context = self._live.get(job_id)
         if context is None or self._library.job(job_id).state in OVER:
@@ -161,24 +178,39 @@ class Worker:
                 self._changed.wait(0.15)
 
     def close(self, timeout: float = 30.0) -> None:
-        """Cancel what runs, stop the thread."""
-        with self._lock:
+        """Cancel what runs and what waits, stop the thread. A campaign's jobs are kept for its resumption."""
+        with self._changed:
+            self._closing = True
             for context in self._live.values():
                 context.cancelled.set()
             thread = self._thread
-        if thread is None or not thread.is_alive():
-            return  # a word to stop would wait for the next thread, and stop that
-        self._queue.put(None)
-        if thread is not threading.current_thread():
+            self._changed.notify_all()
+        if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
+        self._closing = thread is not None and thread.is_alive()
+
+    def _queue(self, contexts: Sequence[Context]) -> None:
+        """A campaign lets single jobs pass: somebody sits before those."""
+        with self._changed:
+            for context in contexts:
+                self._live[context.job_id] = context
+                place = len(self._waiting)
+                if not context.campaign:
+                    place = next((n for n, other in enumerate(self._waiting) if self._live[other].campaign), place)
+                self._waiting.insert(place, context.job_id)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="scion-worker", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
 
     def _run(self) -> None:
         while True:
-            job_id = self._queue.get()
-            if job_id is None:
-                return
-            with self._lock:
-                self._waiting.remove(job_id)
+            with self._changed:
+                while not self._waiting and not self._closing:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                job_id = self._waiting.pop(0)
                 context = self._live[job_id]
             try:
                 self._one(job_id, context)
@@ -190,7 +222,7 @@ class Worker:
 
     def _one(self, job_id: str, context: Context) -> None:
         if context.cancelled.is_set():
-            self._library.update_job(job_id, state="cancelled")
+            self._library.update_job(job_id, state="paused" if context.campaign and self._closing else "cancelled")
             return
         kind = self._library.job(job_id).kind
         self._library.update_job(job_id, state="running")
@@ -209,6 +241,8 @@ class Worker:
         except Exception as fault:
             traceback.print_exc()
             state, error = "failed", f"{type(fault).__name__}: {fault}"
+        if state == "cancelled" and context.campaign and self._closing:  # nobody cancelled it: it can be run again
+            state, error = "interrupted", "the server stopped while the job ran"
         progress = replace(context.progress, phase="done", place=0)
         context.progress = progress
         self._library.update_job(job_id, state=state, progress=asdict(progress), result=result, error=error)

@@ -24,7 +24,15 @@ def _first(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (_first,)
+def _campaigns(connection: sqlite3.Connection) -> None:
+    """Jobs are found by the campaign in their payload (campaigns.py); few have one."""
+    connection.execute(
+        "CREATE INDEX job_campaign ON job (json_extract(payload, '$.campaign')) "
+        "WHERE json_extract(payload, '$.campaign') IS NOT NULL"
+    )
+
+
+STEPS: tuple[Step, ...] = (_first, _campaigns)
 SCHEMA_VERSION = len(STEPS)
 
 

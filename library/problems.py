@@ -61,7 +61,9 @@ class Problems(Database):
 
     def create_job(self, kind: str, payload: dict[str, Any], owner: str) -> str:
         """A queued job of this process; it counts as interrupted once the process is gone."""
-        job = Job(id=new_id("j"), kind=kind, payload=_json(payload), owner=owner, created=now(), worker=self._alive())
+        job = Job(
+            id=new_id("j"), kind=kind, payload=json_text(payload), owner=owner, created=now(), worker=self._alive()
+        )
         with self._write(owner) as change:
             change.session.add(job)
             change.log("job.queued", job.id, kind=kind)
@@ -107,9 +109,9 @@ class Problems(Database):
                     job.finished = now()
                 change.log(f"job.{state}", identifier, kind=job.kind)
             if progress is not None:
-                job.progress = _json(progress)
+                job.progress = json_text(progress)
             if result is not None:
-                job.result = _json(result)
+                job.result = json_text(result)
             if error is not None:
                 job.error = error
             change.session.add(job)
@@ -167,7 +169,7 @@ class Problems(Database):
             self._held = self._worker = None
 
 
-def _json(value: dict[str, Any]) -> str:
+def json_text(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

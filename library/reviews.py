@@ -11,10 +11,11 @@ from sqlmodel import Session, col, func, select
 
 from library.audit import now
 from library.blobs import staged_path
+from library.campaigns import Campaigns
 from library.database import Change, new_id
 from library.digest import Digest
 from library.errors import Conflict, StaleVersion, UsageError
-from library.problems import Problems, found
+from library.problems import found
 from library.tables import Artifact, Attempt, Decision, Evidence, Lease, Problem
 
 OPEN_FOR_REVIEW = ("pending", "flagged")
@@ -44,7 +45,7 @@ class ReviewCounts:
     leased: int
 
 
-class Reviews(Problems):
+class Reviews(Campaigns):
     # staging
 
     def stage(self, encoded: Encodable) -> str:
@@ -139,6 +140,12 @@ class Reviews(Problems):
         with self._read() as session:
             query = select(Evidence).where(Evidence.attempt_id == attempt_id).order_by(col(Evidence.id))
             return list(session.exec(query))
+
+    def findings(self, check: str, attempt_ids: Sequence[str]) -> dict[str, str]:
+        """The latest outcome of one check, for those of the attempts that it looked at."""
+        query = select(Evidence).where(Evidence.check_name == check, col(Evidence.attempt_id).in_(attempt_ids))
+        with self._read() as session:
+            return {row.attempt_id: row.outcome for row in session.exec(query.order_by(col(Evidence.id)))}
 
     def decisions(self, attempt_id: str) -> list[Decision]:
         """Oldest first."""

@@ -32,7 +32,8 @@ def read_rows(data: bytes, name: str) -> tuple[Row, ...]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"the file is not UTF-8 text (byte {error.start})") from error
-    rows = _csv(text) if name.lower().endswith(".csv") else _json_lines(text)
+    looks_like_json = text.lstrip()[:1] in ("{", "[")
+    rows = _csv(text) if name.lower().endswith(".csv") and not looks_like_json else _json_lines(text)
     if not rows:
         raise UsageError("the file holds no problem")
     if len(rows) > MAX_ROWS:

@@ -188,9 +188,10 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
         tab.problem.submit(submit, inputs, [job, tab.message], **private),
         tab.ask.click(ask, [tab.problem, tab.budget], [job, tab.message], **private),
         tab.mine.pick(pick, None, [job, tab.message], **private),
+        tab.batch.rows.pick(pick, None, [job, tab.message], **private),
     ):
         start.success(follow, [job], tab.stage, **listening)
-    campaign.wire(tab.batch, page, [tab.attempts, tab.budget, tab.temperature], tab.message)
+    campaign.wire(tab.batch, page, [tab.attempts, tab.budget, tab.temperature], tab.message, demo)
     tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
     tab.problem.change(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], trigger_mode="always_last", **private)
     for button, (text, answer) in zip(tab.examples, EXAMPLES, strict=True):

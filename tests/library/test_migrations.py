@@ -62,10 +62,10 @@ def test_older_library_is_migrated_after_a_backup(tmp_path: Path) -> None:
     with closing(connect(tmp_path / DATABASE)) as connection:
         assert connection.execute("SELECT digest, tail FROM artifact").fetchall() == [(digest, "x")]
         last = connection.execute("SELECT action, detail FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
-        assert last == ("schema.migrate", '{"version":2}')
+        assert last == ("schema.migrate", f'{{"version":{len(steps)}}}')
     (copy,) = (tmp_path / "backups").iterdir()
     with closing(sqlite3.connect(copy)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (migrations.SCHEMA_VERSION,)
         assert connection.execute("SELECT digest FROM artifact").fetchall() == [(digest,)]
 
 
@@ -73,7 +73,7 @@ def test_failed_step_leaves_the_old_version(tmp_path: Path) -> None:
     Library.open(tmp_path).close()
     with pytest.raises(RuntimeError):
         migrations.migrate(tmp_path, RealFileSystem(tmp_path), actor="ada", steps=(*migrations.STEPS, _fail))
-    assert _version(tmp_path) == 1
+    assert _version(tmp_path) == migrations.SCHEMA_VERSION
     with closing(connect(tmp_path / DATABASE)) as connection:
         assert "half" not in [row[1] for row in connection.execute("PRAGMA table_info(artifact)")]
 
@@ -83,7 +83,7 @@ def test_newer_library_is_refused_by_name(tmp_path: Path) -> None:
     with closing(connect(tmp_path / DATABASE)) as connection:
         connection.execute("PRAGMA user_version = 99")
     before = (tmp_path / DATABASE).read_bytes()
-    with pytest.raises(LibraryTooNew, match=r"version 99.*up to 1"):
+    with pytest.raises(LibraryTooNew, match=rf"version 99.*up to {migrations.SCHEMA_VERSION}"):
         Library.open(tmp_path)
     assert (tmp_path / DATABASE).read_bytes() == before
 

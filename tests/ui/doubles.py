@@ -166,7 +166,7 @@ def add_attempt(
         staged=library.stage(encode(written, items)),
     )
     found: tuple[tuple[str, str, str, dict[str, object]], ...] = (
-        ("reference_match", "pass", "equal to the reference answer", {"method": "exact", "gold": answer}),
+        ("reference", "pass", "equal to the reference answer", {"method": "exact", "gold": answer}),
         ("derived", "pass", "the answer is the last result of the reasoning", {}),
         ("agreement", "unknown", "one attempt only", {"attempts": 1}),
         ("truncation", "pass", "the model stopped by itself", {}),

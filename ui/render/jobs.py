@@ -175,19 +175,6 @@ def offer(found: Offer | None) -> Html:
     )
 
 
-def campaign(states: Sequence[str]) -> Html:
-    """How far a list of jobs is."""
-    over = sum(state not in ("queued", "running") for state in states)
-    counts = {state: states.count(state) for state in dict.fromkeys(states)}
-    marks = [span("", parts.state(state), " ", tag("b", words.count(number))) for state, number in counts.items()]
-    return join(
-        [
-            parts.bar(over, len(states), "jobs done"),
-            div("sc-line", *marks, span("sc-muted sc-push", f"{over} of {len(states)} over")),
-        ]
-    )
-
-
 def listing(views: Sequence[JobView], chosen: str = "") -> Html:
     """My jobs, newest first."""
     if not views:
