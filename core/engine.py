@@ -63,8 +63,9 @@ class Engine(Handlers, Deciding):
         """Queue a campaign of solves, (problem, reference) each, all or none; its id. `given` as for `submit`."""
         if not problems:
             raise UsageError("the list holds no problem")
-        figures_of = ("attempts", "max_tokens", "temperature", "top_p")
-        chosen = figures(self.settings, *[given.get(name) for name in figures_of], seed=given.get("seed", 0))
+        get = given.get
+        heat, top_p = get("temperature"), get("top_p")
+        chosen = figures(self.settings, get("attempts"), get("max_tokens"), heat, top_p, get("seed", 0))
         payloads = [
             {
                 "problem": text_of(self.settings, text),

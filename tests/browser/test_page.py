@@ -95,21 +95,6 @@ def test_my_jobs_are_listed_and_can_be_opened_again(page: Any) -> None:
         page.click("#solve-cancel")
 
 
-def test_a_list_of_problems_is_queued_and_what_is_left_cancelled(page: Any, server: Server) -> None:
-    before = len(server.library.jobs(limit=500))
-    page.click("button:has-text('Many at once')")
-    rows = "".join(f'{{"problem": "Batch {n}: what is {n} + 1?", "answer": {n + 1}}}\n' for n in range(4))
-    page.set_input_files("#batch-file input[type=file]", {"name": "l.jsonl", "mimeType": "", "buffer": rows.encode()})
-    page.wait_for_selector("#batch-file >> text=l.jsonl")
-    page.click("#batch-go")
-    page.wait_for_selector("#batch-status >> text=0 of 4 over")
-    page.click("#batch-stop")
-    page.wait_for_selector("#batch-status >> text=4 of 4 over")
-    jobs = server.library.jobs(limit=500)
-    assert len(jobs) == before + 4
-    assert {job.state for job in jobs[:4]} == {"cancelled"}
-
-
 def test_keys_work_and_only_where_they_should(page: Any, server: Server) -> None:
     decided = len(server.library.attempts(review="approved", limit=500))
     first = review(page)

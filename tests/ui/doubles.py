@@ -78,7 +78,7 @@ class WrittenEngine(Engine):
             job=context.job_id,
             by=context.owner,
         )
-        return {"attempts": [made], "chosen": made, "status": "solved"}
+        return {"attempts": [made], "chosen": made, "answer": "9", "status": "solved"}
 
     def _ask(self, context: Context) -> Mapping[str, Any]:
         self._write(context, [Stream("answer")], 0, 64)

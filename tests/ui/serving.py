@@ -124,6 +124,7 @@ def main(folder: str, port: str, options: str) -> None:
     root = Path(folder) / "library"
     with Library.open(root) as library:
         settings = load_settings(library=root, port=int(port), **given["settings"])
+        library.interrupt_jobs()
         engine = WrittenEngine(settings, library, pace=given["pace"], words=given["words"] or WORDS)
         if given["filled"]:
             fill(engine, PROBLEMS, days=6)
