@@ -15,17 +15,18 @@ from core import gate, solving
 from core.deposit import flops, same_text
 from core.energy import measure
 from core.gate import Calibration, Judgement, Policy, Reason, Verdict, canonical_key, judge
-from core.graft import Exactness, Replay, check_identity, grafted, replay
+from core.graft import Exactness, Replay, grafted, replay
 from core.jobs import Context, Stream
 from core.model import FrozenModel
+from core.opening import check_tokens, check_usable, open_artifact
 from core.solve import Plan
 from library.artifact import Artifact as Opened
-from library.artifact import decode_verified
 from library.artifacts import as_row
-from library.digest import Digest
-from library.errors import CorruptError, IdentityMismatch, ModelError, NotFound, StoreError
+from library.errors import Conflict, CorruptError, ModelError, NotFound, StoreError
 from library.store import Library
 from library.tables import Artifact, Measurement, Outcome
+
+__all__ = ["ask", "check_tokens", "check_usable", "offer", "open_artifact"]
 
 CANDIDATES = 5  # most similar approved problems that the gate looks at
 
@@ -107,35 +108,6 @@ def foreign(library: Library, model: FrozenModel, query: str) -> list[Reason]:
     return []
 
 
-def open_artifact(library: Library, model: FrozenModel, row: Artifact) -> Opened:
-    """Read, verify and parse an artifact once, and check that it is the model's own and its row's.
-
-    Raises `CorruptError` (the blob is quarantined then), `IdentityMismatch`, `StoreError`.
-    """
-    check_row_identity(model, row)
-    opened = decode_verified(library.read_blob(row.digest), Digest.parse(row.digest))  # hashed as it was read
-    check_identity(model, opened.manifest.identity)
-    return opened
-
-
-def check_row_identity(model: FrozenModel, row: Artifact) -> None:
-    """A cheap refusal before any bytes are read; the manifest, which names the fields, is checked after."""
-    if row.identity != model.identity.digest and row.model == model.name:
-        return  # same name, other bytes: let the manifest name the field that differs
-    if row.identity != model.identity.digest:
-        raise IdentityMismatch({"model": (row.model, model.name)})
-
-
-def same_tokens(model: FrozenModel, opened: Opened, row: Artifact) -> bool:
-    """Are the artifact's prompt tokens those of its problem's text, and is that the text that was judged?
-
-    A hash hit alone never counts: the token ids must match too.
-    """
-    written = opened.manifest
-    own = tuple(model.prompt_ids(written.problem))
-    return written.problem == row.problem_text and written.prompt_ids[-len(own) :] == own
-
-
 @dataclass(frozen=True)
 class Request:
     """One ask. `fresh`: how to solve when nothing applies; None leaves it unanswered."""
@@ -168,12 +140,12 @@ def _ask(model: FrozenModel, library: Library, request: Request, context: Contex
     if found.artifact is not None and found.verdict is not Verdict.REFUSE:
         try:
             opened = open_artifact(library, model, found.artifact)
-            if not same_tokens(model, opened, found.artifact):
-                raise IdentityMismatch({"tokens": ("the state's prompt tokens", "those of its problem's text")})
+            check_tokens(library, model, opened, found.artifact)
+            check_usable(library, found.artifact.digest, ("published",))  # not revoked while it was read
             if found.verdict is Verdict.GRAFT:
                 return graft_answer(model, library, found.artifact, opened, request, reasons, edits, context)
             return transfer(model, library, found.artifact, opened, request, reasons, edits, context)
-        except (CorruptError, ModelError, StoreError, NotFound) as fault:
+        except (Conflict, CorruptError, ModelError, StoreError, NotFound) as fault:
             reasons.append(Reason(type(fault).__name__, str(fault)))
     return fresh(model, library, request, reasons, edits, context)
 

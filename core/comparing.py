@@ -17,7 +17,7 @@ from core.jobs import Context, Stream
 from core.model import FrozenModel
 from core.solve import Plan, prefill
 from library.artifact import Artifact as Opened
-from library.errors import CorruptError, ModelError, NotFound, StoreError
+from library.errors import Conflict, CorruptError, ModelError, NotFound, StoreError
 from library.store import Library
 from library.tables import Artifact
 
@@ -99,13 +99,18 @@ def _gated(
 ) -> Run:
     """What the gate's verdict leads to; a graft or a fresh solve was run already and is not run twice."""
     if judgement.verdict is Verdict.GRAFT and ungated.exactness:
+        try:
+            asking.check_tokens(library, model, asking.open_artifact(library, model, row), row)
+        except (Conflict, CorruptError, ModelError, StoreError, NotFound) as fault:
+            return _failed(context, 2, fault)
         run = replace(ungated, verdict=str(judgement.verdict), reasons=judgement.reasons)
     elif judgement.verdict is Verdict.TRANSFER:
         try:
             opened = asking.open_artifact(library, model, row)
+            asking.check_tokens(library, model, opened, row)
             task = asking.transfer_task(model, opened, row, query, plan)
             run = _generate(model, task, context, 2, Verdict.TRANSFER, judgement.reasons, row)
-        except (CorruptError, ModelError, StoreError, NotFound) as fault:
+        except (Conflict, CorruptError, ModelError, StoreError, NotFound) as fault:
             return _failed(context, 2, fault)
     else:
         run = replace(fresh, verdict=str(Verdict.REFUSE), reasons=judgement.reasons)

@@ -11,11 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 from core.loaded import Loaded
 from core.settings import Settings
-from library.errors import Conflict, CorruptError, ScionError
+from library.errors import Conflict, CorruptError, ScionError, UsageError
 from library.store import Library
 from library.tables import Artifact, Decision
 
 _FIRST = "[first approval]"  # how the first of two approvals stands among the decisions
+_BACK = "[first approval taken back]"
+_VOIDING = ("undo", "reject", "flag")  # what makes an earlier first approval count no more
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,13 @@ class Deciding(Loaded):
         Raises `StaleVersion`, `Conflict`, `UsageError`, `NotFound`; `StorageFull` leaves the approval recorded and
         the deposit to be finished by `publish_due`.
         """
+        if action == "note" and reason.startswith((_FIRST, _BACK)):
+            raise UsageError("a note cannot stand for an approval: approve, or undo")
         attempt = self.library.attempt(attempt_id)
+        if action == "undo" and attempt.review == "pending" and reviewer in self._first_approvers(attempt_id):
+            reason = f"{_BACK} {reason}".strip()
+            taken = self.library.decide(attempt_id, version=version, reviewer=reviewer, action="note", reason=reason)
+            return Decided(taken, None, "the first approval is taken back")
         if action == "approve":
             self._check_approvable(attempt.staged, attempt_id, attempt.review)
         awaited = action == "approve" and self._awaits_second(attempt_id, reviewer)
@@ -114,12 +122,19 @@ class Deciding(Loaded):
             raise Conflict(f"attempt {attempt_id} cannot be replayed: {why}; reject it and solve again")
 
     def _awaits_second(self, attempt_id: str, reviewer: str) -> bool:
-        if not self.settings.second_approver:
-            return False
-        earlier = {
-            d.reviewer for d in self.library.decisions(attempt_id) if d.action == "note" and d.reason.startswith(_FIRST)
-        }
-        return not (earlier - {reviewer})
+        return self.settings.second_approver and not (self._first_approvers(attempt_id) - {reviewer})
+
+    def _first_approvers(self, attempt_id: str) -> set[str]:
+        """Whose first approval stands: given, and neither taken back nor followed by a word against it."""
+        standing: set[str] = set()
+        for decision in self.library.decisions(attempt_id):
+            if decision.action in _VOIDING:
+                standing.clear()
+            elif decision.action == "note" and decision.reason.startswith(_FIRST):
+                standing.add(decision.reviewer)
+            elif decision.action == "note" and decision.reason.startswith(_BACK):
+                standing.discard(decision.reviewer)
+        return standing
 
     def _publish_later(self) -> None:
         if self._publisher is not None:

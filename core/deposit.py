@@ -47,13 +47,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a staged state came from: enough to write its manifest."""
+    """What a staged state came from: enough to write its manifest. `restored`: positions that a graft brought."""
 
     problem: str
     reference: str | None
     prompt_ids: tuple[int, ...]
     schedule: tuple[m.Run, ...]
     parent: str | None = None
+    restored: int = 0
 
 
 def same_text(first: str, second: str) -> bool:
@@ -86,10 +87,11 @@ def flops(model: FrozenModel, tokens: int, context: int) -> int:
 
 
 def stage(library: Library, model: FrozenModel, origin: Origin, held: Held, plan: Plan, joules: float | None) -> str:
-    """Write the attempt's state into the library's staging area; the staged file's digest."""
+    """Write the attempt's state into the library's staging area; the staged file's digest. `joules`: its own."""
     attempt = held.attempt
     tensors = state_tensors(held.state)
-    prefilled = len(origin.prompt_ids)
+    prompt = len(origin.prompt_ids)
+    prefilled = prompt - origin.restored
     written = m.Manifest(
         schema_version=m.SCHEMA_VERSION,
         kind="solution",
@@ -101,7 +103,7 @@ def stage(library: Library, model: FrozenModel, origin: Origin, held: Held, plan
         prompt_ids=origin.prompt_ids,
         attempt_ids=attempt.ids,
         schedule=origin.schedule,
-        graft_point=prefilled + len(attempt.ids),
+        graft_point=prompt + len(attempt.ids),
         sampling=m.Sampling(
             temperature=repr(plan.temperature),
             top_p=repr(plan.top_p),
@@ -122,7 +124,7 @@ def stage(library: Library, model: FrozenModel, origin: Origin, held: Held, plan
             decode_tokens=attempt.decoded,
             microseconds=round(attempt.seconds * 1e6),
             millijoules=None if joules is None else round(joules * 1e3),
-            flops=flops(model, prefilled + attempt.decoded, prefilled + attempt.decoded // 2),
+            flops=flops(model, prefilled + attempt.decoded, prompt + attempt.decoded // 2),
         ),
         parent=origin.parent,
         source=None,

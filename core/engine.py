@@ -12,11 +12,11 @@ from core.campaigns import Campaigns
 from core.deciding import Decided, Deciding
 from core.gate import Judgement, Policy, judge
 from core.handlers import Handlers
-from core.integrity import VerifyRow, verify_one, with_bytes
+from core.integrity import VerifyRow, check_usable, verify_one, with_bytes
 from core.jobs import JobView, Worker
 from core.requests import figures, policy_of, text_of
 from core.settings import Settings
-from library.errors import Conflict, UsageError
+from library.errors import UsageError
 from library.store import Library
 from library.tables import PairLabel
 
@@ -111,9 +111,7 @@ class Engine(Handlers, Deciding):
         max_tokens: int | None = None,
     ) -> str:
         """Queue the graft lab's three runs of `query` against one artifact."""
-        row = self.library.artifact(digest)
-        if row.state not in ("published", "held"):
-            raise Conflict(f"artifact {row.digest[:19]}… is {row.state}: its state cannot be grafted")
+        row = check_usable(self.library, digest)
         payload = {
             "digest": row.digest,
             "query": text_of(self.settings, query),
@@ -126,7 +124,7 @@ class Engine(Handlers, Deciding):
         self, digest: str, message: str, *, by: str, history: Sequence[str] = (), max_tokens: int | None = None
     ) -> str:
         """Queue an answer to `message` that goes on from a grafted state; `history` alternates message and answer."""
-        row = self.library.artifact(digest)
+        row = check_usable(self.library, digest)
         payload = {
             "digest": row.digest,
             "messages": [*history, text_of(self.settings, message)],

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from core.gate import Policy
-from core.integrity import verify_one, with_bytes
+from core.integrity import check_usable, verify_one, with_bytes
 from core.jobs import Context, Handler
 from core.loaded import Loaded
 from core.requests import plan
@@ -70,6 +70,7 @@ class Handlers(Loaded):
 
         payload = context.payload
         model = self.model(context)
+        check_usable(self.library, payload["digest"])
         return compare(
             model,
             self.library,
@@ -83,19 +84,21 @@ class Handlers(Loaded):
         )
 
     def _chat(self, context: Context) -> Mapping[str, Any]:
-        from core.asking import open_artifact
         from core.comparing import chat
+        from core.opening import open_artifact
         from core.solve import Plan
 
         payload = context.payload
         model = self.model(context)
         row = self.library.artifact(payload["digest"])
         opened = open_artifact(self.library, model, row)
+        check_usable(self.library, row.digest)  # the job may have waited, and the artifact been revoked
         plan = Plan(max_tokens=int(payload["max_tokens"]))
         return chat(model, opened, row, tuple(payload["messages"]), plan, context)
 
     def _audit(self, context: Context) -> Mapping[str, Any]:
-        from core.asking import measured, open_artifact
+        from core.asking import measured
+        from core.opening import open_artifact
         from core.replay import audit, describe
 
         model = self.model(context)
@@ -115,8 +118,9 @@ class Handlers(Loaded):
         return {"artifact": row.digest, "finding": report.finding, **detail}
 
     def _certify(self, context: Context) -> Mapping[str, Any]:
-        from core.asking import measured, open_artifact
+        from core.asking import measured
         from core.graft import replay
+        from core.opening import open_artifact
 
         model = self.model(context)
         row = self.library.artifact(context.payload["digest"])

@@ -1,4 +1,4 @@
-"""Are artifacts' bytes still what their digests say? Reads and hashes; knows no model.
+"""Are artifacts' bytes still what their digests say, and are they in use? Reads and hashes; knows no model.
 
 A damaged one is quarantined by the library as it is read.
 """
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from library.artifact import decode
 from library.artifacts import as_row
 from library.digest import Digest
-from library.errors import CorruptError, NotFound
+from library.errors import Conflict, CorruptError, NotFound
 from library.store import Library
 from library.tables import Artifact
+
+GRAFTABLE = ("published", "held")  # held: in the lab, before a person's eyes; an ask takes published ones only
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,11 @@ def verify_one(library: Library, row: Artifact) -> VerifyRow:
     except (CorruptError, NotFound) as fault:
         return VerifyRow(row.digest, False, f"{type(fault).__name__}: {fault}")
     return VerifyRow(row.digest, True, "")
+
+
+def check_usable(library: Library, digest: str, states: tuple[str, ...] = GRAFTABLE) -> Artifact:
+    """Its record. Raises `Conflict` unless it is in one of `states` now: it may be revoked since it was found."""
+    row = library.artifact(digest)
+    if row.state not in states:
+        raise Conflict(f"artifact {row.digest[:19]}… is {row.state}: its state cannot be grafted")
+    return row

@@ -65,7 +65,8 @@ class Task:
     @property
     def source(self) -> Origin:
         """Prompt ids and schedule up to the attempt, the grafted positions included."""
-        return Origin(self.problem, self.reference, self.past_ids + self.prompt_ids, self.past_runs, self.parent)
+        past = len(self.past_ids)
+        return Origin(self.problem, self.reference, self.past_ids + self.prompt_ids, self.past_runs, self.parent, past)
 
 
 class Watch:
@@ -190,10 +191,10 @@ def _record(
         mine = chosen is not None and attempt.number == chosen.attempt.number
         keep = chosen if mine and not cancelled else None
         row = _row(model, task, attempt, problem_id, job_id, owner)
-        row.joules = energy.joules
+        row.joules = _share(energy.joules, attempt, finished)
         if keep is not None:
             origin = replace(task.source, schedule=task.past_runs + attempt.schedule)
-            row.staged = deposit.stage(library, model, origin, keep, task.plan, energy.joules)
+            row.staged = deposit.stage(library, model, origin, keep, task.plan, row.joules)
             row.review = "pending"
         others = [a.answer for a in finished if a.number != attempt.number and a.finish in ("stop", "length")]
         evidence = _evidence(task, attempt, keep, others) if keep is not None else ()
@@ -215,6 +216,11 @@ def _record(
         flops=deposit.flops(model, len(task.prompt_ids) + decoded, len(task.source.prompt_ids)),
         text=best.solution if best else "",
     )
+
+
+def _share(joules: float | None, attempt: Attempt, finished: Sequence[Attempt]) -> float | None:
+    """An attempt's part of what the whole solve took: rows of a batch share every step, so by the tokens decoded."""
+    return None if joules is None else joules * attempt.decoded / max(1, sum(other.decoded for other in finished))
 
 
 def _choose(finished: Sequence[Attempt], held: Mapping[str, Held], right: Mapping[str, bool]) -> Held | None:

@@ -6,11 +6,11 @@ A `Reading` describes one text by itself; comparing two is done elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.canonical import tokens_of
+from core.gate.canonical import REMEMBERED, tokens_of
 from core.gate.lexicon import classes, known_words, lemma, stop_words
+from core.gate.memo import memo
 from core.gate.quantities import NUMBER_WORDS, Quantity, quantities
 from core.gate.tokens import Token
 
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     math: bool
 
 
-@lru_cache(maxsize=512)
+@memo(REMEMBERED)
 def read_problem(text: str) -> Reading:
     """The reading of a text. Raises `LatexError` where the text has no canonical tokens."""
     tokens = tokens_of(text)

@@ -168,6 +168,49 @@ def test_two_reviewers_must_agree_if_so_set(library: Library) -> None:
     assert second.artifact.reviewer == "bob"
 
 
+def two_must_agree(library: Library) -> Engine:
+    return Engine(load_settings(library=library.root, second_approver=True, undo_seconds=3600), library)
+
+
+def test_a_first_approval_counts_no_more_once_it_was_taken_back(library: Library) -> None:
+    engine = two_must_agree(library)
+    attempt = pending(engine)
+    decide(engine, attempt)
+    back = decide(engine, attempt, "undo")
+    assert (back.decision.action, back.note) == ("note", "the first approval is taken back")
+    with pytest.raises(Conflict, match="no decision to undo"):
+        decide(engine, attempt, "undo")
+    assert "second reviewer" in decide(engine, attempt, reviewer="bob").note
+    assert decide(engine, attempt, reviewer="eve").artifact is not None
+
+
+@pytest.mark.parametrize("against", ["undo", "flag", "reject"])
+def test_a_word_against_it_voids_an_earlier_first_approval(library: Library, against: str) -> None:
+    engine = two_must_agree(library)
+    attempt = pending(engine)
+    decide(engine, attempt)
+    if against == "undo":
+        decide(engine, attempt, reviewer="bob", defer=True)
+        assert engine.library.attempt(attempt).review == "approved"
+    else:
+        decide(engine, attempt, against, reviewer="bob", reason="adds wrongly", defer=True)
+    decide(engine, attempt, "undo", reviewer="bob")
+    assert engine.library.attempt(attempt).review == "pending"
+    third = decide(engine, attempt, reviewer="eve", defer=True)
+    assert "second reviewer" in third.note
+    assert engine.publish_due(everything=True) == []
+    assert decide(engine, attempt, reviewer="bob").artifact is not None
+
+
+def test_a_note_cannot_pass_for_an_approval(library: Library) -> None:
+    engine = two_must_agree(library)
+    attempt = pending(engine)
+    with pytest.raises(UsageError, match="cannot stand for an approval"):
+        decide(engine, attempt, "note", reason="[first approval] by another name")
+    decide(engine, attempt, "note", reason="looks fine")
+    assert "second reviewer" in decide(engine, attempt, reviewer="bob").note
+
+
 def test_a_deferred_approval_can_be_undone_until_it_is_due(library: Library) -> None:
     with engine_at(library.root, undo_seconds=3600) as engine:
         kept, undone = pending(engine, "What is 3 + 4?"), pending(engine, "What is 2 + 5?")

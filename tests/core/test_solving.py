@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from core import solving
 from core.answer import Extracted
-from core.deposit import Held
+from core.deposit import Held, open_staged
+from core.energy import Energy
 from core.graft import Continuation
 from core.jobs import Context
 from core.model import FrozenModel
@@ -117,6 +119,25 @@ def test_a_success_among_many_leaves_no_stream_running(model: FrozenModel, libra
     assert [row.id for row in rows if row.review == "pending"] == [solved.chosen]
     assert [row.id for row in rows if row.staged] == [solved.chosen]
     assert "running" not in {stream.state for stream in where.progress.streams}
+
+
+def test_a_metered_solve_is_shared_among_its_attempts_and_counted_once(
+    model: FrozenModel, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Metered:
+        energy = Energy(120.0, "rapl", 1.0)
+
+    monkeypatch.setattr(solving, "measure", lambda kind: nullcontext(Metered()))
+    plan = Plan(max_tokens=96, temperature=0.7, top_p=0.95, attempts=3, batch=3)
+    solved = run(model, library, context(), plan)
+    rows = [library.attempt(identifier) for identifier in solved.attempts]
+    assert (solved.joules, len(rows)) == (120.0, 3)
+    assert sum(float(row.joules or 0) for row in rows) == pytest.approx(120.0)
+    for row in rows:
+        assert row.joules == pytest.approx(120.0 * row.decode_tokens / solved.decode_tokens)
+    (chosen,) = [row for row in rows if row.id == solved.chosen]
+    cost = open_staged(library, str(chosen.staged)).manifest.cost
+    assert cost.millijoules == round(float(chosen.joules or 0) * 1000) < 120_000
 
 
 def test_what_does_not_end_is_truncated_and_keeps_no_state(model: FrozenModel, library: Library) -> None:
