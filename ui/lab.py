@@ -9,13 +9,13 @@ from typing import Any
 
 import gradio as gr
 
-from core.evaluate.pairs import KINDS, mutate
+from core.evaluate.mutate import KINDS, variant
 from library.errors import ScionError, UsageError
 from library.search import Record
 from library.tables import Artifact
 from ui.access import Right
 from ui.page import Page, done, fault, panel
-from ui.render import diff, figures, parts, words
+from ui.render import diff, figures, parts, prose, words
 from ui.render import lab as show
 from ui.render.html import Html, join
 
@@ -36,7 +36,8 @@ class Lab:
     run: gr.Button
     cancel: gr.Button
     message: gr.HTML
-    runs: gr.HTML
+    trouble: gr.HTML
+    columns: tuple[tuple[gr.HTML, gr.Markdown], ...]
     label: gr.Radio
     note: gr.Textbox
     save: gr.Button
@@ -44,6 +45,11 @@ class Lab:
     again: gr.Button
     repeated: gr.HTML
     chosen: gr.State
+
+    @property
+    def runs(self) -> list[Any]:
+        """In the order of `_runs`."""
+        return [self.trouble, *[part for column in self.columns for part in column]]
 
     @property
     def opened(self) -> list[Any]:
@@ -90,7 +96,16 @@ def build(page: Page) -> Lab:
         with gr.Column(scale=6, min_width=320, elem_classes="sc-sheet"):
             panel(parts.heading("What the gate says"))
             judgement = panel(diff.judgement("", "", (), None), elem_id="lab-judgement")
-    runs = panel(show.runs(None, RUNS, blind=False), elem_id="lab-runs")
+    trouble = panel(elem_id="lab-trouble")
+    columns: list[tuple[gr.HTML, gr.Markdown]] = []
+    with gr.Row(elem_classes="sc-runs", elem_id="lab-runs"):
+        for place, name in enumerate(RUNS):
+            with gr.Column(elem_classes="sc-run", min_width=240):
+                head = panel(show.run(None, name, place, blind=False)[0])
+                text = gr.Markdown(
+                    latex_delimiters=prose.DELIMITERS, visible=False, elem_classes=["sc-solution", "sc-run-prose"]
+                )
+                columns.append((head, text))
     with gr.Row(elem_classes="sc-row"):
         with gr.Column(scale=6, min_width=320, elem_classes="sc-sheet"):
             panel(parts.heading("Would a graft be safe here?", "kept with the pair, for the gate's calibration"))
@@ -106,8 +121,8 @@ def build(page: Page) -> Lab:
                 elem_id="lab-repeated",
             )
     return Lab(
-        artifact, query, mutations, gr.State(0), judgement, blind, budget, run, cancel, message, runs, label, note,
-        save, saved, again, repeated, gr.State(""),
+        artifact, query, mutations, gr.State(0), judgement, blind, budget, run, cancel, message, trouble,
+        tuple(columns), label, note, save, saved, again, repeated, gr.State(""),
     )  # fmt: skip
 
 
@@ -168,7 +183,7 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
                 page.who(request)
                 if not chosen:
                     raise UsageError("choose a stored problem first")
-                text = mutate(page.engine.library.artifact(chosen).problem_text, kind, int(seed))
+                text = variant(page.engine.library.artifact(chosen).problem_text, kind, int(seed))
             except ScionError as error:
                 return gr.skip(), seed, fault(error)
             if text is None:
@@ -186,18 +201,18 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
         except ScionError as error:
             return gr.skip(), fault(error)
 
-    async def follow(job_id: str, blind: bool, request: gr.Request) -> AsyncIterator[tuple[Any, Any]]:
+    async def follow(job_id: str, blind: bool, request: gr.Request) -> AsyncIterator[list[Any]]:
         if not job_id:
             return
         async for view in page.follow(job_id, request, "lab"):
-            yield show.runs(view, _order(job_id, blind), blind=blind), gr.update(visible=not view.over)
+            yield [*_runs(view, _order(job_id, blind), blind=blind), gr.update(visible=not view.over)]
 
     def stop(job_id: str, request: gr.Request) -> Html:
         return page.stop(job_id, request)
 
     def save(
         chosen: str, query: str, label: str | None, note: str, job_id: str, blind: bool, request: gr.Request
-    ) -> tuple[Html, Any, Any, Any]:
+    ) -> list[Any]:
         try:
             person = page.who(request, Right.REVIEW)
             if label not in LABELS:
@@ -206,9 +221,9 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
             page.engine.label(stored, query, label, note=(note or "").strip(), by=person.name, artifact=chosen)
             view = page.job(job_id, person) if job_id and blind else None
         except ScionError as error:
-            return fault(error), gr.skip(), gr.skip(), gr.skip()
-        runs = show.runs(view, _order(job_id, blind), blind=False) if view else gr.skip()
-        return done(f"Labelled {label}."), None, "", runs
+            return [fault(error), *[gr.skip()] * (2 + len(tab.runs))]
+        runs = _runs(view, _order(job_id, blind), blind=False) if view else [gr.skip()] * len(tab.runs)
+        return [done(f"Labelled {label}."), None, "", *runs]
 
     def again(request: gr.Request) -> Html:
         try:
@@ -225,14 +240,23 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
     for kind, button in tab.mutations.items():
         button.click(change(kind), [tab.chosen, tab.seed], [tab.query, tab.seed, tab.message], **private)
     tab.run.click(start, [tab.chosen, tab.query, tab.budget], [job, tab.message], **private).success(
-        follow, [job, tab.blind], [tab.runs, tab.cancel], concurrency_limit=None, **private
+        follow, [job, tab.blind], [*tab.runs, tab.cancel], concurrency_limit=None, **private
     )
     tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
     tab.save.click(
-        save, [tab.chosen, tab.query, tab.label, tab.note, job, tab.blind], [tab.saved, tab.label, tab.note, tab.runs],
+        save, [tab.chosen, tab.query, tab.label, tab.note, job, tab.blind], [tab.saved, tab.label, tab.note, *tab.runs],
         **private,
     )  # fmt: skip
     tab.again.click(again, None, [tab.repeated], **private)
+
+
+def _runs(view: Any, order: tuple[str, ...], *, blind: bool) -> list[Any]:
+    """The three columns, in the order of `Lab.runs`. Formulas are set once a text is final, as on the Solve tab."""
+    shown: list[Any] = [show.trouble(view)]
+    for place, name in enumerate(order):
+        head, text = show.run(view, name, place, blind=blind)
+        shown += [head, gr.update(value=prose.markdown(text), visible=bool(text))]
+    return shown
 
 
 def _order(job_id: str, blind: bool) -> tuple[str, ...]:

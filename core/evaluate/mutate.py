@@ -39,6 +39,17 @@ def mutate(text: str, kind: str, seed: int = 0) -> str | None:
     return changed if changed is not None and changed != text else None
 
 
+_FRAMES = ("Solve the following problem. {}", "{} Give the final answer.", "Here is a problem. {}")
+
+
+def variant(text: str, kind: str, seed: int = 0) -> str | None:
+    """Like `mutate`, for a person who wants to see one: what offers no place for a rephrasing is put into a frame."""
+    changed = mutate(text, kind, seed)
+    if changed is None and kind == "rephrase" and text.strip():
+        return _FRAMES[seed % len(_FRAMES)].replace("{}", text.strip())
+    return changed
+
+
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w]|\.\d|,\d)")
 _WORD_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWAPS = {

@@ -95,7 +95,11 @@ def test_as_artifacts_and_in_the_lab(page: Any, server: Server) -> None:
     page.wait_for_selector("#lab-judgement .sc-verdict")
     for hostile in TEXTS[:-1]:
         page.fill("#lab-query textarea", hostile)
+    page.fill("#lab-query textarea", TEXTS[0])
+    page.click("#lab-run")
+    page.wait_for_selector("#lab-runs .sc-run:nth-child(3) .sc-run-prose", state="visible")
     page.wait_for_timeout(500)
+    assert "<script>window.__ran=1</script>" in text(page, "#lab-runs")
     page.click("#lab-again")
     page.wait_for_selector("#lab-repeated .sc-stat, #lab-repeated .sc-notice, #lab-repeated .sc-empty-title")
     tab(page, "Dashboard")

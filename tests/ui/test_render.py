@@ -96,8 +96,10 @@ SHOWN = {
     "diff": diff.comparison(EVIL, EVIL, [EDIT]),
     "edits": diff.edit_list([EDIT]),
     "judgement": diff.judgement(EVIL, EVIL, [EVIL], 0.1, unsafe=True),
-    "runs": lab.runs(view("done", result={"runs": {"fresh": RUN}}), ("fresh", "gated"), blind=False),
-    "running": lab.runs(view(progress=Progress(streams=(STREAM,))), ("fresh",), blind=True),
+    "runs": lab.run(view("done", result={"runs": {"fresh": RUN}}), "fresh", 0, blind=False)[0],
+    "not run": lab.run(view("failed", result={}), "gated", 2, blind=False)[0],
+    "running": lab.run(view(progress=Progress(streams=(STREAM,))), "fresh", 0, blind=True)[0],
+    "trouble": lab.trouble(view("failed", result={})),
     "repeated": lab.repeated([(LABEL, JUDGED)]),
     "top": figures.top(EVIL, 1, 2, EVIL, EVIL, root=EVIL, login=True),
     "notice": parts.notice("bad", EVIL, EVIL),
@@ -153,7 +155,7 @@ def test_the_stream_shown_is_the_one_that_runs_else_the_last_written() -> None:
 
 def test_blind_runs_hide_what_they_are() -> None:
     done = view("done", result={"runs": {"fresh": {**RUN, "verdict": "GRAFT"}}}, error="")
-    shown = Elements(lab.runs(done, ("fresh",), blind=True)).words
+    shown = Elements(lab.run(done, "fresh", 0, blind=True)[0]).words
     assert "Run A" in shown
     assert "Fresh" not in shown
     assert "GRAFT" not in shown

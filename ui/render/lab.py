@@ -21,24 +21,25 @@ _NOTES = {
 }
 
 
-def runs(view: JobView | None, order: Sequence[str], *, blind: bool) -> Html:
-    """The three columns. `blind` hides which is which; `order` is their order."""
+def run(view: JobView | None, name: str, place: int, *, blind: bool) -> tuple[Html, str]:
+    """One column: its figures as HTML, and its text for `prose.markdown` once final. `blind` hides which it is."""
     result: Mapping[str, Any] = (view.result.get("runs") or {}) if view is not None and view.over else {}
     streams = {stream.title.lower(): stream for stream in view.progress.streams} if view is not None else {}
-    columns = []
-    for place, name in enumerate(order):
-        title = f"Run {'ABC'[place]}" if blind else _TITLES[name]
-        body = _finished(result[name], name, blind) if name in result else _live(streams.get(name), view)
-        note = None if blind else div("sc-muted sc-small", _NOTES[name])
-        columns.append(
-            div("sc-run", div("sc-line", span("sc-run-title", title)), note, body, aria_label=title, role="group")
-        )
-    trouble = None
+    title = f"Run {'ABC'[place]}" if blind else _TITLES[name]
+    note = None if blind else div("sc-muted sc-small", _NOTES[name])
+    final = result.get(name)
+    body = _finished(final, blind) if final is not None else _live(streams.get(name), view)
+    shown = div("", div("sc-line", span("sc-run-title", title)), note, body, aria_label=title, role="group")
+    return shown, str(final.get("text") or "") if final is not None else ""
+
+
+def trouble(view: JobView | None) -> Html:
+    """Why a comparison has no result; nothing if it has or may still have one."""
     if view is not None and view.state == "failed":
-        trouble = parts.notice("bad", "The comparison failed", view.error)
-    elif view is not None and view.state in ("cancelled", "interrupted"):
-        trouble = parts.notice("warn", f"The comparison was {view.state}", None)
-    return join([trouble, div("sc-runs", *columns)])
+        return parts.notice("bad", "The comparison failed", view.error)
+    if view is not None and view.state in ("cancelled", "interrupted"):
+        return parts.notice("warn", f"The comparison was {view.state}", None)
+    return Html("")
 
 
 def _live(stream: Stream | None, view: JobView | None) -> Html:
@@ -60,7 +61,7 @@ def _live(stream: Stream | None, view: JobView | None) -> Html:
     )
 
 
-def _finished(run: Mapping[str, Any], name: str, blind: bool) -> Html:
+def _finished(run: Mapping[str, Any], blind: bool) -> Html:
     marks: list[Child] = []
     if run.get("verdict") and not blind:
         marks.append(parts.verdict(str(run["verdict"])))
@@ -81,7 +82,6 @@ def _finished(run: Mapping[str, Any], name: str, blind: bool) -> Html:
             jobs.answer(run.get("answer")),
             parts.stats(*[figure for figure in figures if figure is not None]),
             jobs.reasons(run.get("reasons") or ()) if not blind else None,
-            div("sc-run-text", str(run.get("text") or ""), tabindex="0"),
         ]
     )
 
