@@ -11,22 +11,23 @@ from datetime import UTC, datetime, timedelta
 
 from core.loaded import Loaded
 from core.settings import Settings
-from library.errors import Conflict, CorruptError, ScionError, UsageError
+from library.errors import Conflict, CorruptError, ScionError
+from library.reviews import OPEN_FOR_REVIEW
 from library.store import Library
 from library.tables import Artifact, Decision
-
-_FIRST = "[first approval]"  # how the first of two approvals stands among the decisions
-_BACK = "[first approval taken back]"
-_VOIDING = ("undo", "reject", "flag")  # what makes an earlier first approval count no more
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision and what followed from it: the published artifact, or a note why there is none yet."""
+    """A decision and what followed from it: the published artifact, or a note why there is none yet.
+
+    `settled` is False where another person's word is needed before the attempt is approved or rejected.
+    """
 
     decision: Decision
     artifact: Artifact | None
     note: str
+    settled: bool = True
 
 
 class Deciding(Loaded):
@@ -51,25 +52,15 @@ class Deciding(Loaded):
         Raises `StaleVersion`, `Conflict`, `UsageError`, `NotFound`; `StorageFull` leaves the approval recorded and
         the deposit to be finished by `publish_due`.
         """
-        if action == "note" and reason.startswith((_FIRST, _BACK)):
-            raise UsageError("a note cannot stand for an approval: approve, or undo")
         attempt = self.library.attempt(attempt_id)
-        if action == "undo" and attempt.review == "pending" and reviewer in self._first_approvers(attempt_id):
-            reason = f"{_BACK} {reason}".strip()
-            taken = self.library.decide(attempt_id, version=version, reviewer=reviewer, action="note", reason=reason)
-            return Decided(taken, None, "the first approval is taken back")
         if action == "approve":
             self._check_approvable(attempt.staged, attempt_id, attempt.review)
-        awaited = action == "approve" and self._awaits_second(attempt_id, reviewer)
+        settles, note = self._settles(attempt_id, attempt.review, reviewer, action)
         decision = self.library.decide(
-            attempt_id,
-            version=version,
-            reviewer=reviewer,
-            action="note" if awaited else action,
-            reason=f"{_FIRST} {reason}".strip() if awaited else reason,
+            attempt_id, version=version, reviewer=reviewer, action=action, reason=reason, settles=settles
         )
-        if awaited:
-            return Decided(decision, None, "recorded; a second reviewer must approve before it is published")
+        if not settles or action == "undo":
+            return Decided(decision, None, note, settled=settles)
         if action == "reject" and attempt.staged is not None and not defer:
             self.library.discard_staged(attempt.staged, actor=reviewer)
         if action == "reject" and defer:
@@ -121,20 +112,21 @@ class Deciding(Loaded):
         if (why := unreplayable(self.library, staged)) is not None:
             raise Conflict(f"attempt {attempt_id} cannot be replayed: {why}; reject it and solve again")
 
-    def _awaits_second(self, attempt_id: str, reviewer: str) -> bool:
-        return self.settings.second_approver and not (self._first_approvers(attempt_id) - {reviewer})
-
-    def _first_approvers(self, attempt_id: str) -> set[str]:
-        """Whose first approval stands: given, and neither taken back nor followed by a word against it."""
-        standing: set[str] = set()
-        for decision in self.library.decisions(attempt_id):
-            if decision.action in _VOIDING:
-                standing.clear()
-            elif decision.action == "note" and decision.reason.startswith(_FIRST):
-                standing.add(decision.reviewer)
-            elif decision.action == "note" and decision.reason.startswith(_BACK):
-                standing.discard(decision.reviewer)
-        return standing
+    def _settles(self, attempt_id: str, review: str, reviewer: str, action: str) -> tuple[bool, str]:
+        """Whether a word decides the attempt, and what to tell the person. Conflict for a second word in a dispute."""
+        before = self.library.standing(attempt_id)
+        if action == "undo" and review in OPEN_FOR_REVIEW and before.word(reviewer) is not None:
+            return True, f"your word ({before.word(reviewer)}) is taken back"
+        if not self.settings.second_approver or action not in ("approve", "reject") or review not in OPEN_FOR_REVIEW:
+            return True, ""
+        if before.disputed and before.word(reviewer) == action:
+            raise Conflict("reviewers disagree on this attempt: a third person decides, or you undo your word")
+        after = before.after(reviewer, action)
+        if after.settled:
+            return True, ""
+        if after.disputed:
+            return False, "recorded; another reviewer disagrees, a third person decides"
+        return False, "recorded; a second reviewer must approve before it is published"
 
     def _publish_later(self) -> None:
         if self._publisher is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from library.digest import Digest
 from library.errors import Conflict, StaleVersion, UsageError
 from library.problems import found
 from library.tables import Artifact, Attempt, Decision, Evidence, Lease, Problem
+from library.votes import Standing, standing
 
 OPEN_FOR_REVIEW = ("pending", "flagged")
 ACTIONS = ("approve", "reject", "flag", "skip", "undo", "note")
@@ -36,13 +37,23 @@ class Encodable(Protocol):
 
 @dataclass(frozen=True)
 class ReviewCounts:
-    """How many attempts stand where; `leased` are open ones that some reviewer has before them now."""
+    """How many attempts stand where, each counted once; `leased` are open ones that a reviewer has before them now.
+
+    `seconds` have one approval and need another person's, `disputed` have an approval and a rejection.
+    """
 
     pending: int
     flagged: int
     approved: int
     rejected: int
     leased: int
+    seconds: int = 0
+    disputed: int = 0
+
+    @property
+    def open(self) -> int:
+        """All that wait for somebody."""
+        return self.pending + self.flagged + self.seconds + self.disputed
 
 
 class Reviews(Campaigns):
@@ -112,11 +123,17 @@ class Reviews(Campaigns):
         offset: int = 0,
         text: str | None = None,
         problem_id: str | None = None,
+        only: Collection[str] | None = None,
+        without: Collection[str] = (),
     ) -> list[Attempt]:
-        """Newest first; `text` is looked for in the problem and the answer."""
+        """Newest first; `text` is looked for in the problem and the answer, `only` and `without` are ids."""
         query = select(Attempt).order_by(col(Attempt.created).desc(), col(Attempt.id)).limit(limit).offset(offset)
         if review is not None:
             query = query.where(col(Attempt.review).in_([review] if isinstance(review, str) else review))
+        if only is not None:
+            query = query.where(col(Attempt.id).in_(only))
+        if without:
+            query = query.where(col(Attempt.id).not_in(without))
         if problem_id is not None:
             query = query.where(Attempt.problem_id == problem_id)
         if text:
@@ -163,12 +180,39 @@ class Reviews(Campaigns):
                 .where(Lease.expires > now(), col(Attempt.review).in_(OPEN_FOR_REVIEW))
             ).one()
         wanted = ("pending", "flagged", "approved", "rejected")
-        return ReviewCounts(**{name: rows.get(name, 0) for name in wanted}, leased=leased)
+        numbers = {name: rows.get(name, 0) for name in wanted}
+        seconds = disputed = 0
+        for review, seen in self.open_votes().values():
+            numbers[review] -= 1
+            disputed += seen.disputed
+            seconds += not seen.disputed
+        return ReviewCounts(**numbers, leased=leased, seconds=seconds, disputed=disputed)
+
+    def standing(self, attempt_id: str) -> Standing:
+        """The reviewers' words on one attempt that stand."""
+        return standing(self.decisions(attempt_id))
+
+    def open_votes(self) -> dict[str, tuple[str, Standing]]:
+        """The open attempts on which somebody's word stands already: their state of review, and the words."""
+        rows = self.index.query(
+            """SELECT attempt.id, attempt.review, decision.reviewer, decision.action FROM attempt
+               JOIN decision ON decision.attempt_id = attempt.id WHERE attempt.review IN ('pending', 'flagged')
+               AND decision.action IN ('approve', 'reject', 'undo', 'flag') ORDER BY decision.created, decision.id"""
+        )
+        seen: dict[str, tuple[str, Standing]] = {}
+        for attempt, review, reviewer, action in rows:
+            before = seen[attempt][1] if attempt in seen else Standing()
+            seen[attempt] = (review, before.after(reviewer, action))
+        return {attempt: item for attempt, item in seen.items() if item[1].words}
 
     # decisions
 
-    def decide(self, attempt_id: str, *, version: int, reviewer: str, action: str, reason: str = "") -> Decision:
+    def decide(
+        self, attempt_id: str, *, version: int, reviewer: str, action: str, reason: str = "", settles: bool = True
+    ) -> Decision:
         """Records a person's word on the attempt as they saw it (`version`), in one commit with its audit entry.
+
+        An approval or rejection that does not settle leaves the attempt open for another person.
 
         `StaleVersion` if the attempt changed since; `Conflict` if it is not open for this action; `UsageError` for
         an unknown action, a missing reviewer, or a rejection without a reason. An approval does not publish yet.
@@ -185,7 +229,7 @@ class Reviews(Campaigns):
                 raise StaleVersion(
                     f"attempt {attempt_id} changed (version {attempt.version}, you saw {version}); look at it again"
                 )
-            attempt.review = _after(change.session, attempt, action)
+            attempt.review = _after(change.session, attempt, action, reviewer, settles)
             decision = Decision(
                 id=new_id("d"),
                 attempt_id=attempt_id,
@@ -236,18 +280,25 @@ class Reviews(Campaigns):
             return session.exec(query.where(col(Attempt.review).in_(OPEN_FOR_REVIEW))).one()
 
 
-def _after(session: Session, attempt: Attempt, action: str) -> str:
+def _after(session: Session, attempt: Attempt, action: str, reviewer: str, settles: bool) -> str:
     """The review state after `action`, or `Conflict` if the attempt is not open for it."""
     if action == "note":
         return attempt.review
     if action == "undo":
-        return _undone(session, attempt)
+        return _undone(session, attempt, reviewer)
     if attempt.review not in OPEN_FOR_REVIEW:
         raise Conflict(f"attempt {attempt.id} is not open for review: it is {attempt.review}")
+    if not settles:
+        return attempt.review
     return {"approve": "approved", "reject": "rejected", "flag": "flagged", "skip": attempt.review}[action]
 
 
-def _undone(session: Session, attempt: Attempt) -> str:
+def _undone(session: Session, attempt: Attempt, reviewer: str) -> str:
+    if attempt.review in OPEN_FOR_REVIEW:
+        query = select(Decision).where(Decision.attempt_id == attempt.id)
+        made = list(session.exec(query.order_by(col(Decision.created), col(Decision.id))))
+        if standing(made).word(reviewer) is not None:
+            return attempt.review  # an open attempt stays open without this person's word
     if attempt.review == "flagged":
         return "pending"
     if attempt.review not in ("approved", "rejected"):

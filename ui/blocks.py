@@ -49,7 +49,7 @@ def build(page: Page) -> gr.Blocks:
             return figures.top(
                 page.settings.model,
                 held,
-                counts.pending + counts.flagged,
+                counts.open,
                 person.name,
                 person.role,
                 root=page.settings.root_path.rstrip("/"),

@@ -8,13 +8,17 @@ from typing import Any, Literal
 import gradio as gr
 
 from library.errors import Conflict, NotFound, ScionError, StaleVersion
+from library.votes import Standing
 from ui.access import Denied, Person, Right
 from ui.page import Page, done, fault, panel, pickable, picked
 from ui.render import parts, prose, records
 from ui.render.html import Html, join
 
+TO_REVIEW, DISAGREE, AWAITING = "To review", "Disagreements", "Awaiting another"
 FILTERS: dict[str, tuple[str, ...]] = {
-    "To review": ("pending", "flagged"),
+    TO_REVIEW: ("pending", "flagged"),
+    DISAGREE: ("pending", "flagged"),
+    AWAITING: ("pending", "flagged"),
     "Flagged": ("flagged",),
     "Approved": ("approved",),
     "Rejected": ("rejected",),
@@ -30,6 +34,10 @@ ACTIONS: tuple[tuple[str, str, Literal["primary", "secondary", "stop"]], ...] = 
 )
 OPEN = ("pending", "flagged")
 PAGE = 60
+_EMPTY = {
+    DISAGREE: "Where one approves and another rejects, a third person decides here.",
+    AWAITING: "What you decided and another person must confirm is listed here.",
+}
 _SAID = {"approve": "Approved", "reject": "Rejected", "flag": "Flagged", "skip": "Skipped", "undo": "Undone"}
 
 
@@ -67,9 +75,9 @@ def build(page: Page) -> Review:
         with gr.Column(scale=3, min_width=260, elem_classes="sc-sheet"):
             counts = panel(elem_id="review-counts")
             with gr.Row(elem_classes="sc-tight"):
-                filtered = gr.Dropdown(
-                    list(FILTERS), value="To review", label="Show", min_width=110, elem_id="review-filter"
-                )
+                alone = () if page.settings.second_approver else (DISAGREE, AWAITING)
+                names = [name for name in FILTERS if name not in alone]
+                filtered = gr.Dropdown(names, value=TO_REVIEW, label="Show", min_width=110, elem_id="review-filter")
                 search = gr.Textbox(label="Search", min_width=110, elem_id="review-search")
             queue = pickable(elem_id="review-queue")
         with gr.Column(scale=6, min_width=320):
@@ -122,7 +130,7 @@ def wire(tab: Review, page: Page, opened: list[Any]) -> None:
 
     def move(step: int, name: str, text: str, seen: tuple[str, int], request: gr.Request) -> list[Any]:
         try:
-            rows = [row.id for row in _rows(page, name, text)]
+            rows = [row.id for row in _rows(page, name, text, page.who(request))]
         except ScionError as error:
             return _failed(error, note_kept=False)
         here = rows.index(seen[0]) if seen[0] in rows else -1
@@ -153,7 +161,7 @@ def wire(tab: Review, page: Page, opened: list[Any]) -> None:
             return [*_failed(error, note_kept=True), last, gr.skip()]
         message = _said(action, decided)
         kept = attempt if action in ("approve", "reject", "flag", "skip") else ""
-        waits = action == "approve" and decided.artifact is None and decided.decision.action == "approve"
+        waits = action == "approve" and decided.settled and decided.artifact is None
         return [*_whole(page, request, name, text, following, message=message), kept, gr.update(visible=waits)]
 
     def publish(name: str, text: str, seen: tuple[str, int], last: str, request: gr.Request) -> list[Any]:
@@ -206,15 +214,24 @@ def _decider(decide: Any, action: str) -> Any:
     return go
 
 
-def _rows(page: Page, name: str, text: str) -> list[Any]:
-    states = FILTERS.get(name, FILTERS["To review"])
-    return page.engine.library.attempts(review=states, limit=PAGE, text=(text or "").strip() or None)
+def _rows(page: Page, name: str, text: str, person: Person) -> list[Any]:
+    """The attempts of a filter. What waits for somebody else's word is not this person's to review."""
+    states = FILTERS.get(name, FILTERS[TO_REVIEW])
+    only, without = None, set()
+    if name in (TO_REVIEW, DISAGREE, AWAITING):
+        votes = page.engine.library.open_votes()
+        disputed = {attempt for attempt, (_, found) in votes.items() if found.disputed}
+        given = {attempt for attempt, (_, found) in votes.items() if found.word(person.name)} - disputed
+        only = {DISAGREE: disputed, AWAITING: given}.get(name)
+        without = disputed | given if name == TO_REVIEW else set()
+    words = (text or "").strip() or None
+    return page.engine.library.attempts(review=states, limit=PAGE, text=words, only=only, without=without)
 
 
 def _after(page: Page, name: str, text: str, attempt: str, person: Person) -> str:
     """The next open attempt that nobody else has before them; the one after this, else the first."""
     taken = {lease.attempt_id for lease in page.engine.library.leases() if lease.reviewer != person.name}
-    rows = [row.id for row in _rows(page, name, text) if row.review in OPEN]
+    rows = [row.id for row in _rows(page, name, text, person) if row.review in OPEN]
     here = rows.index(attempt) if attempt in rows else -1
     ordered = [*rows[here + 1 :], *rows[: max(here, 0)]]
     return next((row for row in ordered if row not in taken and row != attempt), "")
@@ -227,7 +244,8 @@ def _whole(
     try:
         person = page.who(request)
         library = page.engine.library
-        rows = _rows(page, name, text)
+        rows = _rows(page, name, text, person)
+        votes = library.open_votes()
         numbers = library.review_counts()
         leased = library.leased_by_others(person.name)
     except ScionError as error:
@@ -235,11 +253,11 @@ def _whole(
     if not chosen and rows:
         taken = {lease.attempt_id for lease in library.leases() if lease.reviewer != person.name}
         chosen = next((row.id for row in rows if row.id not in taken), "")
-    shown = [(row, library.problem(row.problem_id).text) for row in rows]
+    shown = [(row, library.problem(row.problem_id).text, _state(page, row, votes.get(row.id), person)) for row in rows]
     record, warning = _record(page, person, chosen)
     return [
         records.counts(numbers),
-        records.queue(shown, chosen, leased),
+        records.queue(shown, chosen, leased, _EMPTY.get(name, "")),
         *record,
         join([message, warning]),
         "",
@@ -264,16 +282,40 @@ def _record(page: Page, person: Person, chosen: str) -> tuple[list[Any], Html]:
     problem = library.problem(row.problem_id)
     decisions = library.decisions(row.id)
     own = any(decision.reviewer == person.name for decision in decisions)
-    hidden = page.settings.blind and bool(decisions) and not own and row.review in OPEN
+    vote = library.open_votes().get(row.id)
+    standing = vote[1] if vote is not None else Standing()
+    disputed = standing.disputed  # who is to decide between two must read both
+    if disputed and not warning:
+        warning = _dispute(standing.word(person.name) is not None)
+    hidden = page.settings.blind and bool(decisions) and not own and row.review in OPEN and not disputed
     thinking = parts.folded("Thinking", parts.pre(row.thinking)) if row.thinking else nothing
     return [
-        records.attempt_head(row, problem.text, problem.reference),
+        records.attempt_head(row, problem.text, problem.reference, _state(page, row, vote, person)),
         thinking,
         prose.markdown(row.solution),
         records.evidence(library.evidence(row.id)),
         records.history(decisions, hidden=hidden),
         (row.id, row.version),
     ], warning
+
+
+def _dispute(involved: bool) -> Html:
+    if involved:
+        return parts.notice(
+            "warn", "Another reviewer disagrees with you", "A third person decides. Undo takes yours back."
+        )
+    return parts.notice("info", "Two reviewers disagree", "Their words are in the history; yours decides.")
+
+
+def _state(page: Page, row: Any, vote: Any, person: Person) -> str:
+    """What is shown as an attempt's state. A blind reviewer does not learn that somebody approved it before."""
+    if vote is None or row.review not in OPEN:
+        return str(row.review)
+    if vote[1].disputed:
+        return "adjudicate"
+    if vote[1].word(person.name):
+        return "awaiting"
+    return str(row.review) if page.settings.blind else "second"
 
 
 def _failed(error: ScionError, *, note_kept: bool) -> list[Any]:

@@ -159,7 +159,8 @@ def test_two_reviewers_must_agree_if_so_set(library: Library) -> None:
     engine = Engine(load_settings(library=library.root, second_approver=True), library)
     attempt = pending(engine)
     first = decide(engine, attempt)
-    assert (first.artifact, first.decision.action) == (None, "note")
+    assert (first.artifact, first.decision.action, first.settled) == (None, "approve", False)
+    assert engine.library.attempt(attempt).review == "pending"
     assert "second reviewer" in first.note
     again = decide(engine, attempt)  # the same person does not count twice
     assert again.artifact is None
@@ -177,14 +178,14 @@ def test_a_first_approval_counts_no_more_once_it_was_taken_back(library: Library
     attempt = pending(engine)
     decide(engine, attempt)
     back = decide(engine, attempt, "undo")
-    assert (back.decision.action, back.note) == ("note", "the first approval is taken back")
+    assert (back.decision.action, back.note) == ("undo", "your word (approve) is taken back")
     with pytest.raises(Conflict, match="no decision to undo"):
         decide(engine, attempt, "undo")
     assert "second reviewer" in decide(engine, attempt, reviewer="bob").note
     assert decide(engine, attempt, reviewer="eve").artifact is not None
 
 
-@pytest.mark.parametrize("against", ["undo", "flag", "reject"])
+@pytest.mark.parametrize("against", ["undo", "flag"])
 def test_a_word_against_it_voids_an_earlier_first_approval(library: Library, against: str) -> None:
     engine = two_must_agree(library)
     attempt = pending(engine)
@@ -202,11 +203,55 @@ def test_a_word_against_it_voids_an_earlier_first_approval(library: Library, aga
     assert decide(engine, attempt, reviewer="bob").artifact is not None
 
 
-def test_a_note_cannot_pass_for_an_approval(library: Library) -> None:
+def test_a_disagreement_is_decided_by_a_third_person(library: Library) -> None:
+    engine = two_must_agree(library)
+    kept, dropped = pending(engine, "What is 3 + 4?"), pending(engine, "What is 2 + 5?")
+    for attempt in (kept, dropped):
+        decide(engine, attempt)
+        against = decide(engine, attempt, "reject", reviewer="bob", reason="adds wrongly", defer=True)
+        assert (against.settled, against.note) == (
+            False,
+            "recorded; another reviewer disagrees, a third person decides",
+        )
+        assert engine.library.attempt(attempt).staged is not None
+    counts = engine.library.review_counts()
+    assert (counts.pending, counts.seconds, counts.disputed, counts.open) == (0, 0, 2, 2)
+    with pytest.raises(Conflict, match="a third person decides"):
+        decide(engine, kept)
+    assert decide(engine, kept, reviewer="eve").artifact is not None
+    assert decide(engine, dropped, "reject", reviewer="eve", reason="bob is right").settled
+    assert engine.library.attempt(dropped).review == "rejected"
+    assert engine.library.attempt(dropped).staged is None
+    history = [(d.reviewer, d.action) for d in engine.library.decisions(kept)]
+    assert history == [("ada", "approve"), ("bob", "reject"), ("eve", "approve")]
+    assert engine.library.review_counts().open == 0
+
+
+@pytest.mark.parametrize("way", ["bob undoes", "ada gives in"])
+def test_a_disagreement_ends_when_one_gives_way(library: Library, way: str) -> None:
     engine = two_must_agree(library)
     attempt = pending(engine)
-    with pytest.raises(UsageError, match="cannot stand for an approval"):
-        decide(engine, attempt, "note", reason="[first approval] by another name")
+    decide(engine, attempt)
+    decide(engine, attempt, "reject", reviewer="bob", reason="adds wrongly")
+    if way == "bob undoes":
+        decide(engine, attempt, "undo", reviewer="bob")
+        assert not engine.library.standing(attempt).disputed
+        assert decide(engine, attempt, reviewer="bob").artifact is not None
+    else:
+        assert decide(engine, attempt, "reject", reason="bob is right").settled
+        assert engine.library.attempt(attempt).review == "rejected"
+
+
+def test_a_first_rejection_needs_no_second(library: Library) -> None:
+    engine = two_must_agree(library)
+    attempt = pending(engine)
+    assert decide(engine, attempt, "reject", reason="adds wrongly").settled
+    assert engine.library.attempt(attempt).review == "rejected"
+
+
+def test_a_note_does_not_pass_for_an_approval(library: Library) -> None:
+    engine = two_must_agree(library)
+    attempt = pending(engine)
     decide(engine, attempt, "note", reason="looks fine")
     assert "second reviewer" in decide(engine, attempt, reviewer="bob").note
 

@@ -194,6 +194,8 @@ def fill(engine: Engine, problems: Sequence[tuple[str, str]], days: int = 12) ->
         attempt = add_attempt(library, text, WORDS, answer=answer, reference=answer)
         if number % 3 == 1:
             decided = engine.decide(attempt, version=1, reviewer=REVIEWER, action="approve")
+            if not decided.settled:
+                decided = engine.decide(attempt, version=2, reviewer="zoe", action="approve")
             assert decided.artifact is not None
             for day in range(days):
                 verdict = "GRAFT" if (day + number) % 4 else "REFUSE"

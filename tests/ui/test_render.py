@@ -82,7 +82,7 @@ SHOWN = {
     "live": jobs.live(view(progress=Progress(streams=(STREAM,)))),
     "listing": jobs.listing([view()], "j1"),
     "ask": jobs.ask({**RUN, "artifact": EVIL, "warnings": [EVIL], "tokens_saved": 4}),
-    "queue": records.queue([(attempt(), EVIL)], "a1", 2),
+    "queue": records.queue([(attempt(), EVIL, "adjudicate")], "a1", 2, EVIL),
     "head": records.attempt_head(attempt(), EVIL, EVIL),
     "evidence": records.evidence([EVIDENCE]),
     "history": records.history([NOTE]),

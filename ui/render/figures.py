@@ -86,7 +86,11 @@ def tiles(numbers: Statistics, counts: ReviewCounts) -> Html:
         parts.stat("Hit rate", "–" if rate is None else f"{rate:.0%}", f"of {words.plural(numbers.asks, 'ask')}"),
         parts.stat("Wrong grafts", words.count(numbers.wrong), wrong),
         parts.stat("Artifacts", words.count(held.get("published", 0)), words.bytes_(numbers.stored_bytes)),
-        parts.stat("To review", words.count(counts.pending + counts.flagged), f"{counts.flagged} flagged"),
+        parts.stat(
+            "To review",
+            words.count(counts.open),
+            f"{counts.disputed} disputed, {counts.flagged} flagged" if counts.disputed else f"{counts.flagged} flagged",
+        ),
     )
 
 

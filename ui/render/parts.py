@@ -29,14 +29,22 @@ _STATES = {
     "waiting": ("◌", "none"), "stop": ("✓", "pass"), "length": ("…", "unknown"), "skipped": ("–", "none"),
     "solved": ("✓", "pass"), "truncated": ("…", "unknown"),
     "none": ("–", "none"), "pending": ("◌", "accent"), "flagged": ("⚑", "unknown"),
-    "approved": ("✓", "pass"), "rejected": ("✕", "fail"), "adjudicate": ("⇄", "unknown"),
+    "approved": ("✓", "pass"), "rejected": ("✕", "fail"), "adjudicate": ("⇄", "fail"),
+    "second": ("◔", "accent"), "awaiting": ("◔", "none"),
     "published": ("●", "pass"), "held": ("‖", "unknown"), "evicted": ("○", "none"),
     "quarantined": ("!", "fail"), "revoked": ("✕", "fail"), "imported": ("↓", "accent"),
     "safe": ("✓", "pass"), "unsafe": ("✕", "fail"), "unsure": ("?", "unknown"),
     "byte-exact": ("≡", "pass"), "argmax-equal": ("≈", "unknown"), "divergent": ("≠", "fail"),
     "uncertified": ("?", "none"),
 }  # fmt: skip
-_STATE_WORDS = {"length": "cut at budget", "stop": "finished", "none": "not in review", "adjudicate": "disagreement"}
+_STATE_WORDS = {
+    "length": "cut at budget",
+    "stop": "finished",
+    "none": "not in review",
+    "adjudicate": "disagreement",
+    "second": "one approval",
+    "awaiting": "awaits another",
+}
 
 
 def badge(word: str, sign: str, tone: str, title: str = "") -> Html:

@@ -35,17 +35,19 @@ def keys() -> Html:
 def counts(numbers: ReviewCounts) -> Html:
     """How many attempts stand where."""
     shown = [(name, getattr(numbers, name)) for name in ("pending", "flagged", "approved", "rejected")]
+    rare = [("second", numbers.seconds), ("adjudicate", numbers.disputed)]  # only where two people must agree
+    shown[1:1] = [item for item in rare if item[1]]
     items = [tag("li", parts.state(name), " ", tag("b", words.count(number))) for name, number in shown]
     return tag("ul", *items, class_="sc-counts", aria_label="review queue by state")
 
 
-def queue(rows: Sequence[tuple[Attempt, str]], chosen: str, leased: int = 0) -> Html:
-    """The review queue: (attempt, problem text) in order."""
+def queue(rows: Sequence[tuple[Attempt, str, str]], chosen: str, leased: int = 0, about: str = "") -> Html:
+    """The review queue: (attempt, problem text, state) in order; `about` says what the list is for if it is empty."""
     if not rows:
-        hint = f"{words.plural(leased, 'item is', 'items are')} with other reviewers." if leased else None
+        hint = f"{words.plural(leased, 'item is', 'items are')} with other reviewers." if leased else about
         return parts.empty("Nothing to review here", hint or "Solve a problem, or choose another filter.")
     items = []
-    for attempt, problem in rows:
+    for attempt, problem, state in rows:
         current = attempt.id == chosen
         items.append(
             tag(
@@ -55,7 +57,7 @@ def queue(rows: Sequence[tuple[Attempt, str]], chosen: str, leased: int = 0) -> 
                     span("sc-queue-text", words.clip(problem, 96)),
                     span(
                         "sc-line",
-                        parts.state(attempt.review),
+                        parts.state(state),
                         span("sc-muted", "→ ", tag("b", words.clip(attempt.answer or "no answer", 18))),
                         span("sc-muted sc-push", words.when(attempt.created)),
                     ),
@@ -70,7 +72,7 @@ def queue(rows: Sequence[tuple[Attempt, str]], chosen: str, leased: int = 0) -> 
     return join([tag("ol", *items, class_="sc-queue"), more])
 
 
-def attempt_head(attempt: Attempt | None, problem: str = "", reference: str | None = None) -> Html:
+def attempt_head(attempt: Attempt | None, problem: str = "", reference: str | None = None, state: str = "") -> Html:
     """Problem, answer against the reference, and the run's figures."""
     if attempt is None:
         return parts.empty("No attempt chosen", "Choose one from the queue.")
@@ -84,7 +86,7 @@ def attempt_head(attempt: Attempt | None, problem: str = "", reference: str | No
         "sc-attempt",
         div(
             "sc-line",
-            parts.state(attempt.review),
+            parts.state(state or attempt.review),
             parts.state(attempt.status) if attempt.status != "solved" else None,
             span("sc-muted", attempt.model),
             span("sc-muted sc-push", f"version {attempt.version} · ", parts.code(words.short_digest(attempt.id))),
