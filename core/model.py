@@ -19,6 +19,8 @@ from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from core import profiles
+from core.attention import use_grouped
+from core.packing import PackedLinear, pack
 from core.profiles import Profile
 from core.settings import Settings
 from core.sources import Located, locate
@@ -31,7 +33,7 @@ from library.manifest import Fingerprint
 _VOLATILE = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures", "use_cache"}
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 # The decode loop and cache classes are part of the environment: another one may round differently.
-LOOP_VERSION = "inplace-1"
+LOOP_VERSION = "inplace-2"
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ def load(settings: Settings, *, say: Callable[[str], None] | None = None) -> Fro
     with _quiet():
         network, tokenizer = _read(located, settings, dtype)
     network.to(device).eval().requires_grad_(False)
+    parameters = sum(p.numel() for p in network.parameters())
+    if settings.packed:
+        pack(network)
+        use_grouped(network)
     profile = profiles.choose(located.name, tokenizer)
     config = network.config.get_text_config(decoder=True)
     return FrozenModel(
@@ -106,7 +112,7 @@ def load(settings: Settings, *, say: Callable[[str], None] | None = None) -> Fro
         device=device,
         dtype=dtype,
         window=int(config.max_position_embeddings),
-        parameters=sum(p.numel() for p in network.parameters()),
+        parameters=parameters,
         stop_ids=profiles.stop_ids(profile, tokenizer, _configured_stops(network)),
         identity=fingerprint(identity_fields(network, tokenizer, dtype)),
         environment=fingerprint(environment_fields(network, device)),
@@ -171,6 +177,7 @@ def environment_fields(network: Any, device: torch.device) -> dict[str, Any]:
         "device_name": _device_name(device),
         "attention": str(network.config._attn_implementation),
         "loop": LOOP_VERSION,
+        "packed": any(type(module) is PackedLinear for module in network.modules()),
         "threads": torch.get_num_threads() if device.type == "cpu" else 0,
         "machine": platform.machine(),
     }
