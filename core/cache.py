@@ -10,7 +10,7 @@ Must not know how a state is stored (core/state) or what the tokens mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -104,6 +104,26 @@ class _Buffered(DynamicLayer):
         self._allocate(keys, values, max(self._first_capacity(), keys.shape[-2]) if aligned else keys.shape[-2])
         if not aligned:
             self._buffers = None
+
+    def load_into(
+        self, keys: torch.Tensor, values: torch.Tensor, take: Callable[[Sequence[int], torch.dtype], torch.Tensor]
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """As `load`, with buffers from `take`, and the copies (target, source) left to the caller; none of either
+        where rows are not aligned. Give it the memory that `buffer_shapes` asks for."""
+        if not (_aligned(keys) and _aligned(values)):
+            return []
+        held = keys.shape[-2]
+        self.batch = keys.shape[0]
+        self.lazy_initialization(keys.new_empty(0, device="cpu"), values.new_empty(0, device="cpu"))
+        first, second = (take(*wanted) for wanted in self.buffer_shapes(keys, values))
+        self._buffers = (first, second)
+        self._point(0, held)
+        return [(self.keys, keys), (self.values, values)]
+
+    def buffer_shapes(self, keys: torch.Tensor, values: torch.Tensor) -> list[tuple[Sequence[int], torch.dtype]]:
+        """Shape and dtype of the buffers in which these positions would be kept."""
+        capacity = max(self._first_capacity(), keys.shape[-2])
+        return [((*source.shape[:-2], capacity, source.shape[-1]), source.dtype) for source in (keys, values)]
 
     def _first_capacity(self) -> int:
         return self.room

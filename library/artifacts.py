@@ -153,7 +153,7 @@ class Artifacts(Reviews):
         """How many records `artifacts` would page through."""
         return self.index.count(**conditions)
 
-    def read_blob(self, digest: str) -> bytearray:
+    def read_blob(self, digest: str) -> memoryview:
         """The artifact's bytes, read once into memory and verified there; later changes of the file do not matter.
 
         `MissingBlob` if the file is gone. If it holds other bytes, or is no plain file, it goes to quarantine, the
@@ -167,7 +167,7 @@ class Artifacts(Reviews):
         except DigestMismatch as error:
             return self._quarantine_damaged(parsed, size, error)
 
-    def _quarantine_damaged(self, digest: Digest, size: int | None, error: DigestMismatch) -> bytearray:
+    def _quarantine_damaged(self, digest: Digest, size: int | None, error: DigestMismatch) -> memoryview:
         with self._locked(exclusive=True):
             try:
                 return self.blobs.get(digest, size)  # somebody may have healed it while we waited

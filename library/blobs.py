@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from blake3 import blake3
 
-from library.digest import Digest, digest_bytes
+from library.digest import Digest, Following, digest_bytes
 from library.errors import CorruptError, DigestMismatch, FormatError, MissingBlob
-from library.fsio import Buffer, FileSystem, translated, write_durably
+from library.fsio import Buffer, FileSystem, Watch, translated, write_durably
 
 BLOBS, STAGING, QUARANTINE = "blobs", "staging", "quarantine"
 TEMPORARY = ".tmp-"
@@ -86,7 +86,7 @@ class BlobStore:
             write_durably(self.fs, f"{path.rpartition('/')[0]}/{TEMPORARY}{secrets.token_hex(8)}", path, [packed])
         return len(packed)
 
-    def get(self, digest: Digest, size: int | None = None) -> bytearray:
+    def get(self, digest: Digest, size: int | None = None) -> memoryview:
         """The blob's bytes, read once and verified in memory. With `size`, that of the raw bytes, a packed blob
         will do. `MissingBlob`, `DigestMismatch`."""
         try:
@@ -97,13 +97,13 @@ class BlobStore:
                     raise
         return self.unpack(digest, size)
 
-    def unpack(self, digest: Digest, size: int) -> bytearray:
+    def unpack(self, digest: Digest, size: int) -> memoryview:
         """The raw bytes of a packed blob, verified. `MissingBlob`, `DigestMismatch`."""
         from library.compression import decompress
 
         packed = self._read(packed_path(digest), digest, "packed blob")
         try:
-            return decompress(packed, size, digest)
+            return memoryview(decompress(packed, size, digest))
         except FormatError as error:
             raise DigestMismatch(f"packed blob {digest} cannot be unpacked: {error}") from error
 
@@ -129,7 +129,7 @@ class BlobStore:
         with translated(f"staging state {digest}"):
             return self._put(staged_path(digest), digest, chunks)
 
-    def get_staged(self, digest: Digest) -> bytearray:
+    def get_staged(self, digest: Digest) -> memoryview:
         return self._get(staged_path(digest), digest, "staged state")
 
     def unstage(self, digest: Digest) -> int:
@@ -197,18 +197,20 @@ class BlobStore:
         write_durably(self.fs, f"{folder}/{TEMPORARY}{secrets.token_hex(8)}", path, checked)
         return checked.size
 
-    def _get(self, path: str, digest: Digest, what: str) -> bytearray:
-        data = self._read(path, digest, what)
-        actual = digest_bytes(data)
+    def _get(self, path: str, digest: Digest, what: str) -> memoryview:
+        """Reads and hashes at once: each piece is hashed in the memory that is returned, while the next is read."""
+        with Following() as hashing:
+            data = self._read(path, digest, what, hashing)
+            actual = hashing.digest()
         if actual != digest:
             raise DigestMismatch(f"{what} {digest} holds other bytes (their digest is {actual})")
         return data
 
-    def _read(self, path: str, digest: Digest, what: str) -> bytearray:
+    def _read(self, path: str, digest: Digest, what: str, watch: Watch | None = None) -> memoryview:
         try:
             with translated(f"reading {what} {digest}"):
                 try:
-                    return self.fs.read(path)
+                    return self.fs.read(path, watch)
                 except FileNotFoundError:
                     raise MissingBlob(
                         f"{what} {digest} is missing from the library; restore it from a bundle or a backup, "

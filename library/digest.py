@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from queue import SimpleQueue
+from types import TracebackType
 from typing import Any
 
 from blake3 import blake3
@@ -51,6 +54,48 @@ def digest_chunks(chunks: Iterable[bytes | bytearray | memoryview]) -> Digest:
     for chunk in chunks:
         hasher.update(memoryview(chunk).cast("B"))
     return Digest(hasher.hexdigest())
+
+
+class Following:
+    """Digest of a buffer that is being filled: a second thread hashes each piece while the next one is read.
+
+    Call it with the pieces in order; they must not change afterwards. A single piece is hashed without a thread.
+    A context manager, which ends the thread.
+    """
+
+    def __init__(self) -> None:
+        self._hasher = blake3(max_threads=blake3.AUTO)
+        self._pieces: SimpleQueue[memoryview | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, piece: memoryview) -> None:
+        if self._thread is None and not self._pieces.empty():
+            self._thread = threading.Thread(target=self._follow, name="hashing", daemon=True)
+            self._thread.start()
+        self._pieces.put(piece)
+
+    def digest(self) -> Digest:
+        """The digest of all pieces; waits for the thread. No more pieces after this."""
+        self._end()
+        while not self._pieces.empty():
+            self._hasher.update(self._pieces.get() or b"")
+        return Digest(self._hasher.hexdigest())
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+
+    def _follow(self) -> None:
+        while (piece := self._pieces.get()) is not None:
+            self._hasher.update(piece)
+
+    def _end(self) -> None:
+        if self._thread is not None:
+            self._pieces.put(None)
+            self._thread.join()
+            self._thread = None
 
 
 def canonical_json(value: Any) -> bytes:

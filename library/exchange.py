@@ -131,7 +131,7 @@ def _status(library: Library, digest: str) -> str:
 
 
 def _entry(library: Library, row: Artifact) -> BundleEntry:
-    def blob() -> Iterator[bytearray]:
+    def blob() -> Iterator[memoryview]:
         yield library.read_blob(row.digest)
 
     return BundleEntry(_record(library, row), row.size_bytes, blob)

@@ -14,20 +14,22 @@ import fcntl
 import os
 import stat as stat_module
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from library.errors import CorruptError, LibraryBusy, NotWritable, StorageFull, StoreError
+from library.memory import room_for
 
 Buffer = bytes | bytearray | memoryview
 Kind = Literal["file", "folder", "link", "other"]
+Watch = Callable[[memoryview], None]
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
 _POLL_SECONDS = 0.02
-_READ_CHUNK = 1 << 26
+_READ_CHUNK = 4 << 20  # large enough for several threads to hash, small enough for hashing to begin early
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ class FileSystem(Protocol):
     def mkdir(self, path: str) -> None:
         """A new folder, mode 0700, and its parent synced; nothing if it exists already as a folder."""
 
-    def read(self, path: str) -> bytearray:
-        """All bytes of a regular file, in one pass, into memory of our own."""
+    def read(self, path: str, watch: Watch | None = None) -> memoryview:
+        """All bytes of a regular file, in one pass, into memory of our own. `watch` is given each piece of that very
+        memory, in order, as soon as it is there."""
 
     def listdir(self, path: str) -> list[str]:
         """Sorted names; empty if there is no such folder."""
@@ -152,7 +155,7 @@ class RealFileSystem:
                     raise
             os.fsync(folder)  # also when it exists: its maker may have stopped before syncing
 
-    def read(self, path: str) -> bytearray:
+    def read(self, path: str, watch: Watch | None = None) -> memoryview:
         with self._folder(path) as (folder, name):
             # O_NONBLOCK: opening a pipe that stands in a blob's place must not wait for its other end
             handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -160,16 +163,15 @@ class RealFileSystem:
             found = os.fstat(handle)
             if not stat_module.S_ISREG(found.st_mode):
                 raise OSError(errno.ELOOP, "not a regular file", path)
-            data = bytearray(found.st_size)
-            view, filled = memoryview(data), 0
+            data, filled = room_for(found.st_size), 0
             while filled < len(data):
-                count = os.readv(handle, [view[filled : filled + _READ_CHUNK]])
+                count = os.readv(handle, [data[filled : filled + _READ_CHUNK]])
                 if count == 0:
                     break
+                if watch is not None:
+                    watch(data[filled : filled + count])
                 filled += count
-            view.release()
-            del data[filled:]  # shortened since fstat: the digest will tell
-            return data
+            return data[:filled]  # shorter if the file was shortened since fstat: the digest will tell
         finally:
             os.close(handle)
 

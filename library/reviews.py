@@ -65,7 +65,7 @@ class Reviews(Campaigns):
             self.blobs.stage(encoded.digest, encoded.parts())
         return str(encoded.digest)
 
-    def read_staged(self, digest: str) -> bytearray:
+    def read_staged(self, digest: str) -> memoryview:
         """The staged bytes, verified in memory. `MissingBlob`, `DigestMismatch`."""
         return self.blobs.get_staged(Digest.parse(digest))
 

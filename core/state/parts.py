@@ -85,6 +85,8 @@ class Keys:
 
     def write(self, layer: Any, tensors: Tensors, attributes: Attributes, device: torch.device) -> None:
         if isinstance(layer, GrowingLayer | SlidingBufferLayer):
+            if layer.is_initialized:
+                return  # core/state/bulk.py has filled it, together with the other layers
             layer.load(pinned(tensors["keys"], device), pinned(tensors["values"], device), device)
             return
         layer.keys, layer.values = owned(tensors["keys"], device), owned(tensors["values"], device)

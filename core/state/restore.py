@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import cache_utils as cu
 
+from core.state.bulk import fill
 from core.state.capture import read_row
 from core.state.config import layer_kinds
 from core.state.kinds import BY_NAME, Kind
@@ -77,13 +78,12 @@ def _build(
 ) -> cu.Cache:
     sources = [_sources(spec, tensors) for spec in layers]
     length = _length(layers, sources)
-    built = []
-    for spec, source in zip(layers, sources, strict=True):
-        kind, size = _kind(spec), spec.attributes.get("max_cache_len")
-        if size is not None and kind.family in ("full", "indexed", "hybrid") and length + room > size:
-            raise ContextOverflow(f"the state's static buffer holds {size} positions, not {length} and {room} to come")
+    built = [_fresh(spec, length, room) for spec in layers]
+    on_cpu = [index for index, device in devices.items() if device.type == "cpu"]
+    fill([built[index] for index in on_cpu], [sources[index] for index in on_cpu])
+    for layer, spec, source in zip(built, layers, sources, strict=True):
+        kind = _kind(spec)
         try:
-            layer = kind.fresh(spec.attributes, length + room)
             for part in kind.parts:
                 part.write(layer, source, spec.attributes, devices[spec.index])
             again = kind.read(layer, length)
@@ -91,11 +91,21 @@ def _build(
             raise FormatError(f"cache layer {spec.index} ({spec.kind}) contradicts itself: {error!r}") from error
         if again.attributes != spec.attributes or set(again.tensors) != set(source):
             raise FormatError(f"cache layer {spec.index} ({spec.kind}) does not read back as it is described")
-        built.append(layer)
     for device in set(devices.values()):
         if device.type == "cuda":  # the copies above were asynchronous
             torch.cuda.current_stream(device).synchronize()
     return _cache_of(layers, built)
+
+
+def _fresh(spec: LayerSpec, length: int, room: int) -> Any:
+    """An empty layer of this kind with room for these positions and those to come."""
+    kind, size = _kind(spec), spec.attributes.get("max_cache_len")
+    if size is not None and kind.family in ("full", "indexed", "hybrid") and length + room > size:
+        raise ContextOverflow(f"the state's static buffer holds {size} positions, not {length} and {room} to come")
+    try:
+        return kind.fresh(spec.attributes, length + room)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"cache layer {spec.index} ({spec.kind}) contradicts itself: {error!r}") from error
 
 
 def _kind(spec: LayerSpec) -> Kind:

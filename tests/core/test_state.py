@@ -13,7 +13,7 @@ from transformers import T5Config
 from transformers import cache_utils as cu
 
 from core.cache import keep_rows, new_cache
-from core.state import State, capture, layer_kinds, restore, select_row, state_tensors, tensors_from_artifact
+from core.state import State, bulk, capture, layer_kinds, restore, select_row, state_tensors, tensors_from_artifact
 from core.state.dtypes import DTYPES
 from library.artifact import TensorData
 from library.errors import FormatError, UnsupportedState
@@ -76,6 +76,29 @@ def test_the_continuation_of_a_restored_state_is_that_of_the_live_one(
     assert torch.equal(greedy(model, restored, suffix, 8), greedy(model, live, suffix, 8))
     assert blob == before
     assert restored.get_seq_length() == live.get_seq_length() == length + 5 + 8
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("length", [WINDOW + 1, 3 * WINDOW])
+def test_layers_that_are_filled_together_are_those_filled_one_by_one(
+    gemmas: Mapping[torch.dtype, Any], length: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = gemmas[dtype]  # rows of 64 bytes in float32; in bfloat16 they are not aligned, and there are no buffers
+    live = new_cache(model.config, room=8)
+    feed(model, live, tiny_ids(length))
+    state = capture(live, length=length)
+    tensors, blob = through_bytes(state)
+    before = bytes(blob)
+    monkeypatch.setattr(bulk, "LARGE", 1)
+    restored = restore(state.layers, tensors, model.config, device="cpu", room=40)
+    again = capture(restored, length=length)
+    assert all(torch.equal(again.tensors[name], tensor) for name, tensor in state.tensors.items())
+    suffix = tiny_ids(length + 5)[:, length:]
+    assert torch.equal(greedy(model, restored, suffix, 8), greedy(model, live, suffix, 8))
+    assert blob == before
+    addresses = {layer.keys.untyped_storage().data_ptr() for layer in restored.layers}
+    assert len(addresses) == (1 if dtype == torch.float32 else len(restored.layers))
+    assert all(layer.keys.data_ptr() % 64 == 0 for layer in restored.layers if dtype == torch.float32)
 
 
 def test_kinds_do_not_depend_on_the_cache_class(gemma: Any) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from library.fsio import Buffer, RealFileSystem, Stat
+from library.fsio import Buffer, RealFileSystem, Stat, Watch
 
 MODES = ("drop", "keep", "tear", "chance")
 DATABASE_FILES = ("library.db", "library.db-wal", "library.db-shm")
@@ -140,9 +140,9 @@ class FaultFileSystem:
             self.folders.add(path)
         self.fsync_dir(path.rpartition("/")[0])
 
-    def read(self, path: str) -> bytearray:
+    def read(self, path: str, watch: Watch | None = None) -> memoryview:
         self._look(f"read {path}")
-        return self.real.read(path)
+        return self.real.read(path, watch)
 
     def listdir(self, path: str) -> list[str]:
         self._look(f"listdir {path}")

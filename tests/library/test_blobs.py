@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from library.blobs import BlobStore, blob_path, staged_path
 from library.digest import digest_bytes
 from library.errors import DigestMismatch, MissingBlob
 from library.fsio import RealFileSystem
+from library.memory import LARGE
 
 DATA = bytes(range(256)) * 3
 DIGEST = digest_bytes(DATA)
@@ -77,6 +79,18 @@ def test_every_flipped_bit_is_refused(blobs: BlobStore, tmp_path: Path, bit: int
         path.write_bytes(damaged)
         with pytest.raises(DigestMismatch):
             blobs.get(DIGEST)
+
+
+@pytest.mark.parametrize("position", [0, LARGE - 1, LARGE, 2 * LARGE + 4])
+def test_a_flipped_bit_in_any_piece_of_a_large_blob_is_refused(blobs: BlobStore, tmp_path: Path, position: int) -> None:
+    data = bytearray(os.urandom(64) * (LARGE // 32) + b"the last piece")
+    digest = digest_bytes(data)
+    blobs.put(digest, [data])
+    assert blobs.get(digest) == data
+    data[position] ^= 1
+    (tmp_path / blob_path(digest)).write_bytes(data)
+    with pytest.raises(DigestMismatch):
+        blobs.get(digest)
 
 
 def test_twice_set_aside_keeps_both(blobs: BlobStore, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from library.digest import Digest, canonical_json, digest_bytes, digest_chunks, digest_json
+from library.digest import Digest, Following, canonical_json, digest_bytes, digest_chunks, digest_json
 from library.errors import FormatError
 
 VALUES = st.recursive(
@@ -29,6 +30,26 @@ def test_chunks_digest_like_the_whole(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
     views = [bytearray(chunk) if number % 2 else memoryview(chunk) for number, chunk in enumerate(chunks)]
     assert digest_chunks(views) == digest_bytes(whole) == Digest(blake3(whole).hexdigest())
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6))
+def test_a_digest_that_follows_is_that_of_the_whole(chunks: list[bytes]) -> None:
+    with Following() as following:
+        for chunk in chunks:
+            following(memoryview(chunk))
+        assert following.digest() == digest_bytes(b"".join(chunks))
+
+
+def test_a_thread_that_hashes_ends_with_its_block() -> None:
+    def read() -> None:
+        with Following() as following:
+            following(memoryview(b"a"))
+            following(memoryview(b"b"))
+            raise OSError("disk")
+
+    with pytest.raises(OSError, match="disk"):
+        read()
+    assert "hashing" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_large_buffers_digest_the_same_with_threads() -> None:

@@ -6,10 +6,12 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from library.errors import CorruptError, LibraryBusy, NotWritable, StorageFull, StoreError
 from library.fsio import RealFileSystem, translated, write_durably
+from library.memory import ALIGNMENT, LARGE
 from tests.faults.disk import FaultFileSystem
 
 
@@ -40,6 +42,20 @@ def test_durable_write_leaves_nothing_after_an_error(tmp_path: Path, number: int
     with pytest.raises(OSError, match="Input/output"):
         write_durably(disk, "folder/t", "folder/f", [b"ab", b"cd"])
     assert list((tmp_path / "folder").iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 1, LARGE - 1, LARGE, 2 * LARGE + 12_345])
+def test_a_reader_is_watched_in_the_memory_that_it_returns(fs: RealFileSystem, size: int) -> None:
+    data = os.urandom(size)
+    (fs.root / "folder" / "f").write_bytes(data)
+    pieces: list[memoryview] = []
+    held = fs.read("folder/f", pieces.append)
+    assert held == data
+    assert b"".join(pieces) == data
+    assert all(piece.obj is held.obj for piece in pieces)
+    if size >= LARGE:
+        assert np.frombuffer(held, dtype=np.uint8).ctypes.data % ALIGNMENT == 0
+        assert len(pieces) >= size // LARGE
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../b", "", ".", "folder//f", "folder/", "folder/\0", "./f"])
