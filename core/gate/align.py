@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from core.gate.explain import Difference, explain
-from core.gate.quantities import quantities
+from core.gate.reading import Reading
 from core.gate.tokens import Token
 from core.gate.units import Unit, units
 from core.gate.verdict import Edit
@@ -15,15 +15,14 @@ MAX_UNITS = 4000
 _OPERATORS = frozenset("+ - × · / = ≠ < > ≤ ≥ ± ∓ ^{ _{ ~- ! ÷ ∈ ∉ ∪ ∩ ⊂ ⊆ | ′".split())  # noqa: SIM905
 
 
-def align(
-    stored: str, query: str, left: Sequence[Token], right: Sequence[Token], *, formal: bool
-) -> tuple[tuple[Edit, ...], float]:
+def align(stored: str, query: str, one: Reading, other: Reading, *, formal: bool) -> tuple[tuple[Edit, ...], float]:
     """All edits from `stored` to `query`, and the share of the shorter text that the other repeats in order (0 to 1).
 
     `formal` switches off the rules that only hold in word problems. Pure.
     """
-    a = units(left, quantities(left))
-    b = units(right, quantities(right))
+    left, right = one.tokens, other.tokens
+    a = units(left, one.numbers, formal=formal)
+    b = units(right, other.numbers, formal=formal)
     matcher = SequenceMatcher(None, [u.key for u in a], [u.key for u in b], autojunk=False)
     edits: list[Edit] = []
     same = 0

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from core.gate.latex import LatexError, read
 from core.gate.memo import memo
+from core.gate.plain import plain_letters
 from core.gate.tokens import Token
 from library.digest import digest_bytes
 
-CANONICAL_VERSION: int = 1
+CANONICAL_VERSION: int = 2
 MAX_LENGTH = 20_000
 REMEMBERED = 200_000  # characters of texts whose tokens are kept; 31 MB with the readings, measured on random formulas
 _RAW = "\x00raw\x00"
@@ -28,8 +29,17 @@ def canonical(text: str) -> str:
 
 
 def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
+    letters = False
     for index, token in enumerate(tokens):
-        if not (token.text == "." and _shown_by_capital(tokens, index)):
+        if token.text == "." and _shown_by_capital(tokens, index):
+            continue
+        plain = plain_letters(tokens, index)
+        if (plain or (token.kind == "letter" and not token.math)) and letters:
+            yield "¶"  # `AB CD` in plain text are two formulas, as `$AB$ $CD$` are
+        letters = bool(plain)
+        if plain:
+            yield from ("$" + letter for letter in plain)
+        else:
             yield token.text
 
 

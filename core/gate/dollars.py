@@ -10,7 +10,9 @@ from core.gate.tokens import CURRENCY_MASK, FIGURE_MASK, PERCENT_MASK
 # `\$` and `\\` are read whole so that an escaped dollar is never a delimiter.
 _SCAN = re.compile(r"\\.|\$\$?", re.DOTALL)
 _FIGURE = re.compile(r"\[asy\].*?\[/asy\]|<asy>.*?</asy>|\\begin\{(asy|tikzpicture)\}.*?\\end\{\1\}", re.DOTALL)
-_HIDE = re.compile(r"\\(?:text|textrm|textit|textbf|mbox|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+")
+_HIDE = re.compile(
+    r"\\(?:begin|end)\{[a-z]+\*?\}|\\(?:text|textrm|textit|textbf|mbox|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+"
+)
 _RUN = re.compile(r"[A-Za-z]{2,}")
 _PROSE = words(
     "and or of for the in is to it at on by he she they per each with has had as if we be an are was but from then "

@@ -46,7 +46,6 @@ _MORE = frozenset({"more", "additional", "extra"})
 _COMPARING = frozenset({"than", "times", "as", "how"})
 _SAFE_CLASSES = frozenset({"total", "each", "buy"})
 _PRODUCTS = frozenset({"×", "·", "*"})
-_LABELS = frozenset({"problem", "question", "exercise", "example", "task", "no"})
 _AUXILIARIES = frozenset(
     ("is are was were be been has have had do does did will would can could shall should may might must").split()  # noqa: SIM905
 )
@@ -228,22 +227,6 @@ def _money(d: Difference) -> str | None:
     return None
 
 
-def _markup(d: Difference) -> str | None:
-    """A variable that one site sets as a formula and another as a plain letter."""
-    left, right = d.a[d.a1 : d.a2], d.b[d.b1 : d.b2]
-    if not left or len(left) != len(right):
-        return None
-    for x, y in zip(left, right, strict=True):
-        if x.key == y.key:
-            continue
-        formula, plain = (x, y) if x.kind == "letter" else (y, x)
-        if formula.kind != "letter" or plain.kind != "word" or formula.key != "$" + plain.text or len(plain.text) != 1:
-            return None
-        if plain.text in ("a", "I"):
-            return None
-    return "a letter is set as a formula and as plain text"
-
-
 def _point(d: Difference) -> str | None:
     """`O(0,0)` and `O = (0,0)`: a point and its coordinates."""
     if {d.left, d.right} != {("=",), ()}:
@@ -292,22 +275,6 @@ def _layout(d: Difference) -> str | None:
     return None
 
 
-def _label(d: Difference) -> str | None:
-    """A problem's number before its text, on one side only."""
-    if (d.a1, d.b1) != (0, 0) or (d.left and d.right):
-        return None
-    units, first, last = (d.a, d.a1, d.a2) if d.left else (d.b, d.b1, d.b2)
-    kinds = [("label" if u.key in _LABELS else u.kind) for u in units[first:last]]
-    after = _near(units, last)
-    upper = after is not None and (after.text[:1].isupper() or after.math)
-    marked = len(kinds) >= 2 and units[last - 1].key in (".", ")", ":")
-    shape = [k for k in kinds if k != "punct"]
-    plain = all(u.text.isdigit() and len(u.text) < 4 for u in units[first:last] if u.kind == "number")
-    if upper and marked and plain and shape in (["number"], ["label", "number"]):
-        return "one text carries its number in a list"
-    return None
-
-
 def _part_of(d: Difference) -> str | None:
     """`0.2 of a mile` and `0.2 mile`."""
     if d.formal or {d.left, d.right} - {(), ("of", "a"), ("of", "an"), ("of",)} or (d.left and d.right):
@@ -332,11 +299,9 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("request", _request),
     ("hyphen", _hyphen),
     ("contraction", _contraction),
-    ("markup", _markup),
     ("point", _point),
     ("product", _product),
     ("layout", _layout),
-    ("label", _label),
     ("money", _money),
     ("part", _part_of),
     ("inflection", _inflection),

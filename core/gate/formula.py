@@ -22,7 +22,7 @@ from core.gate.latex_tree import (
     take_option,
 )
 from core.gate.symbols import DOUBLE_STRUCK
-from core.gate.tokens import FIGURE_MASK, Token, letter, text_tokens
+from core.gate.tokens import FIGURE_MASK, SCRIPTS, Token, letter, text_tokens
 
 _OVER = {"over": "frac{", "choose": "binom{", "atop": "atop{"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
@@ -103,7 +103,7 @@ class FormulaWriter(ABC):
             self.out.append(Token("letter", variable, char.start, char.end, True))
         elif text in DOUBLE_STRUCK:
             self._sign(f"\\mathbb{{{DOUBLE_STRUCK[text]}}}", char)
-        elif text.isalpha():
+        elif text.isalpha() and text not in SCRIPTS:
             self.out.append(Token("letter", "$" + text, char.start, char.end, True))
         elif text == "." and dots_at(items, index):
             self._sign("…", Char("", char.start, items[index + 2].end))
@@ -112,7 +112,9 @@ class FormulaWriter(ABC):
             self.out.append(Token("punct", text, char.start, char.end, True))
         else:
             for token in text_tokens(self.source, char.start, char.end):
-                self.out.append(token._replace(text="-" if token.text == "~-" else token.text, math=True))
+                # between the signs of a formula a short dash is a minus
+                text = "-" if token.text == "~-" or text == "–" else token.text
+                self.out.append(token._replace(text=text, kind="sign" if text == "-" else token.kind, math=True))
         return index + 1
 
     def _math_number(self, items: list[Any], index: int) -> int:
@@ -259,7 +261,8 @@ class FormulaWriter(ABC):
         index += 1
         if name in sym.TEXT_WRAPPERS:
             argument, index = take_argument(items, index)
-            self.prose(argument)
+            if not self._function(argument):
+                self.prose(argument)
         elif name in sym.UPRIGHT:
             argument, index = take_argument(items, index)
             self._upright(argument)
@@ -303,11 +306,21 @@ class FormulaWriter(ABC):
                 index += 1
         return index
 
+    def _function(self, argument: list[Any]) -> bool:
+        """Writes a function's name that is set upright (`\\mathrm{lcm}`) as its command would; False for all else."""
+        name = "".join(i.text for i in argument if isinstance(i, Char)).strip()
+        if name not in sym.FUNCTIONS or any(not isinstance(i, Char) for i in argument):
+            return False
+        self.out.append(Token("sign", name, argument[0].start, argument[-1].end, True))
+        return True
+
     def _upright(self, argument: list[Any]) -> None:
         """`\\mathrm{cm}` is a word; `\\mathrm{d}` and `\\mathrm{ABC}` are letters that stand upright."""
         text = "".join(i.text for i in argument if isinstance(i, Char))
         plain = len(argument) == len(text)
         word = text.strip()
+        if self._function(argument):
+            return
         if plain and word.isalpha() and len(word) > 1 and not word.isupper():
             self.prose(argument)
         else:

@@ -111,7 +111,7 @@ def _compare(
     if max(len(a.tokens), len(b.tokens)) > MAX_UNITS or not a.tokens or not b.tokens:
         return _refuse(policy, "too_long", f"more than {MAX_UNITS} words and signs are not compared")
     formal = a.math or b.math
-    edits, verbatim = _part("alignment", lambda: align(stored, query, a.tokens, b.tokens, formal=formal))
+    edits, verbatim = _part("alignment", lambda: align(stored, query, a, b, formal=formal))
     unexplained = [e for e in edits if not e.explained]
     kin = _part("family", lambda: family(a, b)) if unexplained else None
     if kin is not None:
@@ -191,7 +191,7 @@ def _off(stored: str, query: str) -> Judgement:
         try:
             a, b = read_problem(stored), read_problem(query)
             if max(len(a.tokens), len(b.tokens)) <= MAX_UNITS:
-                edits, _ = align(stored, query, a.tokens, b.tokens, formal=a.math or b.math)
+                edits, _ = align(stored, query, a, b, formal=a.math or b.math)
         except Exception as error:
             reasons += (Reason("gate_error", f"the edits could not be told: {_name(error)}"),)
     return Judgement(Verdict.GRAFT, Policy.OFF, reasons, edits, None, unsafe=True)
@@ -210,4 +210,7 @@ def _summary(edits: tuple[Edit, ...]) -> str:
     reasons: dict[str, int] = {}
     for edit in edits:
         reasons[edit.reason] = reasons.get(edit.reason, 0) + 1
-    return "; ".join(f"{reason} ({count})" if count > 1 else reason for reason, count in reasons.items()) or "none"
+    return (
+        "; ".join(f"{reason} ({count})" if count > 1 else reason for reason, count in reasons.items())
+        or "only the typesetting differs"
+    )

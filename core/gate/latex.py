@@ -11,23 +11,44 @@ from typing import Any
 from core.gate import symbols as sym
 from core.gate.dollars import mask
 from core.gate.formula import FormulaWriter
+from core.gate.labels import label_end
 from core.gate.latex_tree import Char, Environment, Formula, Group, LatexError, Macro, parse, skip_length, take_argument
+from core.gate.markup import unmarked
 from core.gate.tokens import FIGURE_MASK, Token, text_tokens
 
 _AROUND_SIGNS = re.compile(r" ?([^\w\s\"]) ?")
+_WRAPPED = re.compile(r"^(?:\[asy\]|<asy>|\\begin\{asy\})|(?:\[/asy\]|</asy>|\\end\{asy\})$")
+_RELATIONS = frozenset("=<>≤≥≠")
+_RELATION_NAMES = frozenset({"=", "<", ">", "≤", "≥", "≠", "≡"})
+# A matrix between its brackets is what the environment with brackets prints; cases are a column after a brace.
+_BRACKETS = {
+    "pmatrix": ("(", ")"), "bmatrix": ("[", "]"), "Bmatrix": ("\\{", "\\}"), "vmatrix": ("|", "|"),
+    "Vmatrix": ("‖", "‖"), "cases": ("\\{", ""), "dcases": ("\\{", ""), "rcases": ("", "\\}"),
+}  # fmt: skip
 
 
 def read(text: str) -> list[Token]:
     """Canonical tokens of a problem's text, offsets into `text`. Raises `LatexError` on what cannot be read."""
-    masked, figures = mask(text)
-    if "\\" not in masked and "$" not in masked and "{" not in masked and "}" not in masked:
-        tokens = text_tokens(masked, 0, len(masked)) if not figures else None
-        if tokens is not None:
-            return _tidy(tokens)
-    items = parse(masked)
-    reader = _Reader(masked, text)
-    reader.prose(items)
-    return _tidy(reader.out)
+    clean, starts, ends = unmarked(text)
+    masked, figures = mask(clean)
+    if figures or any(sign in masked for sign in "\\${}"):
+        reader = _Reader(masked, clean)
+        reader.prose(parse(masked))
+        tokens = reader.out
+    else:
+        tokens = text_tokens(masked, 0, len(masked))
+    tokens = _roots(_tidy(tokens))
+    tokens = tokens[label_end(tokens, clean) :]
+    if clean is text or clean == text:
+        return tokens
+    # a token without length sits at its neighbour's place
+    last = len(starts) - 1
+    return [
+        t._replace(
+            start=starts[min(t.start, last)], end=ends[t.end - 1] if t.end > t.start else starts[min(t.end, last)]
+        )
+        for t in tokens
+    ]
 
 
 class _Reader(FormulaWriter):
@@ -37,13 +58,18 @@ class _Reader(FormulaWriter):
         index = 0
         while index < len(items):
             item = items[index]
-            if isinstance(item, Char):
+            if _script(items, index):
+                _, end = take_argument(items, index + 1)
+                self._scripts(items[index:end], 0)
+                index = end
+            elif isinstance(item, Char):
                 last = index
                 while (
                     last + 1 < len(items)
                     and isinstance(items[last + 1], Char)
                     and items[last + 1].start == items[last].end
                     and (items[last + 1].text == FIGURE_MASK) == (item.text == FIGURE_MASK)
+                    and not _script(items, last + 1)
                 ):
                     last += 1
                 if item.text == FIGURE_MASK:
@@ -86,7 +112,8 @@ class _Reader(FormulaWriter):
 
     def figure(self, start: int, end: int) -> None:
         # white space in a figure's code means nothing next to a sign
-        raw = _AROUND_SIGNS.sub(r"\1", " ".join(self.original[start:end].split()))
+        code = _WRAPPED.sub("", self.original[start:end])
+        raw = _AROUND_SIGNS.sub(r"\1", " ".join(code.split()))
         self.out.append(Token("figure", raw, start, end))
 
     def environment(self, item: Environment, *, math: bool) -> None:
@@ -118,7 +145,9 @@ class _Reader(FormulaWriter):
             columns, cut = take_argument(body, 0)
             bars = "|" * sum(isinstance(c, Char) and c.text == "|" for c in columns)
             body = body[cut:]
-        name = "cases" if name == "dcases" else name
+        opening, closing = _BRACKETS.get(name, ("", ""))
+        self.bracket(opening, item.start)
+        name = name if name == "tabular" or bars else "matrix"
         self.mark(f"\\begin{{{name}}}{bars}", item.start, item.start)
         cell: list[Any] = []
         place = 0
@@ -131,7 +160,14 @@ class _Reader(FormulaWriter):
         while place < last:
             part = body[place]
             row = isinstance(part, Macro) and part.name in ("\\", "cr")
-            if row or (isinstance(part, Char) and part.text == "&"):
+            if (
+                not row
+                and isinstance(part, Char)
+                and part.text == "&"
+                and _beside_relation(cell, body[place + 1 : last])
+            ):
+                place += 1  # `x &= 1`: no entry begins or ends with a relation, so this only lines up
+            elif row or (isinstance(part, Char) and part.text == "&"):
                 self._cell(cell, name)
                 cell = []
                 self.mark("\\\\" if row else "&", part.start, part.end)
@@ -141,12 +177,68 @@ class _Reader(FormulaWriter):
                 place += 1
         self._cell(cell, name)
         self.mark(f"\\end{{{name}}}", item.end, item.end)
+        self.bracket(closing, item.end)
+
+    def bracket(self, text: str, place: int) -> None:
+        if text:
+            kind = "punct" if text in "()[]" else "sign"
+            self.out.append(Token(kind, text, place, place, True))
 
     def _cell(self, items: list[Any], name: str) -> None:
         if name == "tabular":
             self.prose(items)
         else:
             self.math(items)
+
+
+def _script(items: list[Any], index: int) -> bool:
+    """Whether running text has a raised or lowered group here: `x^{2}`, `45^\\circ`, `a_{1}` without dollars."""
+    item = items[index]
+    if not isinstance(item, Char) or item.text not in "^_" or index + 1 >= len(items):
+        return False
+    before = items[index - 1] if index else None
+    base = isinstance(before, Char) and (before.text.isalnum() or before.text in ")]|")
+    return base and isinstance(items[index + 1], Group | Macro)
+
+
+def _beside_relation(before: list[Any], after: list[Any]) -> bool:
+    for items in (before[::-1], after):
+        shown = next((i for i in items if not (isinstance(i, Char) and i.text.isspace())), None)
+        if isinstance(shown, Char) and shown.text in _RELATIONS:
+            return True
+        if isinstance(shown, Macro) and sym.SIGNS.get(shown.name) in _RELATION_NAMES:
+            return True
+    return False
+
+
+def _roots(tokens: list[Token]) -> list[Token]:
+    """`√3` as `\\sqrt{3}`, where no power, index or factor after it leaves open what is under the root."""
+    if not any(t.text == "√" for t in tokens):
+        return tokens
+    out: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        root, under = tokens[index], tokens[index + 1] if index + 1 < len(tokens) else None
+        after = tokens[index + 2] if index + 2 < len(tokens) else None
+        single = under is not None and (
+            under.kind in ("number", "letter") or (len(under.text) == 1 and under.text.isalpha())
+        )
+        open_end = after is not None and (
+            after.kind == "letter"
+            or after.text in ("^{", "_{", "!", "(", "frac{")
+            or (after.start == root.end + 1 and after.text.isalnum())
+        )
+        if root.text != "√" or under is None or not single or open_end:
+            out.append(root)
+            index += 1
+            continue
+        text = under.text if under.kind != "word" else "$" + under.text
+        out.append(Token("mark", "\\sqrt", root.start, root.end, root.math))
+        out.append(Token("mark", "{", root.end, root.end, root.math))
+        out.append(under._replace(text=text, kind="letter" if under.kind == "word" else under.kind))
+        out.append(Token("mark", "}", under.end, under.end, root.math))
+        index += 2
+    return out
 
 
 def _tidy(tokens: list[Token]) -> list[Token]:
@@ -157,7 +249,8 @@ def _tidy(tokens: list[Token]) -> list[Token]:
         if token.kind == "break":
             pending = pending or token
             continue
-        if pending is not None and out and _bare(out[-1], closing=True) and _bare(token, closing=False):
+        numbers = bool(out) and out[-1].kind == token.kind == "number"  # `$1$ $2$` is `1 2`
+        if pending is not None and out and _bare(out[-1], closing=True) and _bare(token, closing=False) and not numbers:
             out.append(pending)
         pending = None
         out.append(token)

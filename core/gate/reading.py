@@ -11,6 +11,7 @@ from typing import NamedTuple
 from core.gate.canonical import REMEMBERED, tokens_of
 from core.gate.lexicon import classes, known_words, lemma, stop_words
 from core.gate.memo import memo
+from core.gate.plain import has_algebra
 from core.gate.quantities import NUMBER_WORDS, Quantity, quantities
 from core.gate.tokens import Token
 
@@ -48,7 +49,8 @@ class Word(NamedTuple):
 class Reading(NamedTuple):
     """One text, read. `words` are content words, names and load-bearing words in order, numbers left out.
 
-    `math` tells whether the text has a formula or a figure; a lone number in formula marks is none.
+    `math` tells whether the text has a formula or a figure, plain text's `x + 3 = 5` too; a lone number in formula
+    marks is none.
     """
 
     tokens: tuple[Token, ...]
@@ -78,7 +80,8 @@ def read_problem(text: str) -> Reading:
         _names(tokens, sentence_of, lower, covered),
         lower,
         _question(tokens, sentence_of),
-        any(t.kind in ("letter", "figure", "break") or (t.math and t.kind in ("mark", "sign")) for t in tokens),
+        any(t.kind in ("letter", "figure", "break") or (t.math and t.kind in ("mark", "sign")) for t in tokens)
+        or has_algebra(tokens),
     )
 
 

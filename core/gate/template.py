@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from core.gate.quantities import quantities
 from core.gate.reading import Reading
 from core.gate.units import Unit, units
 
 
 def family(stored: Reading, query: Reading) -> str | None:
     """What differs, in words, where the two texts differ only in numbers or names; else None. Pure."""
-    a = units(stored.tokens, quantities(stored.tokens))
-    b = units(query.tokens, quantities(query.tokens))
+    a = units(stored.tokens, stored.numbers)
+    b = units(query.tokens, query.numbers)
     if len(a) != len(b):
         return None
     numbers = names = 0

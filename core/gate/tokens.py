@@ -26,6 +26,7 @@ class Token(NamedTuple):
 
 _SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni", strict=True))
 _SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ", "0123456789+-=()n", strict=True))
+SCRIPTS = frozenset(_SUPER) | frozenset(_SUB)
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
 _NOT_LETTER = "".join(_SUPER) + "".join(_SUB) + _VULGAR
 
@@ -35,13 +36,14 @@ FIGURE_MASK = "\ue002"
 
 _TEXT = re.compile(
     rf"""
-    (?P<space>[\s\u00a0]+|~(?=\S))
+    (?P<space>[\s\u00a0]+)
   | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
   | (?P<number>(?<![\d,.])\d{{1,3}}(?:,\d{{3}})+(?!\d|,?\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)
   | (?P<word>[^\W\d_{_NOT_LETTER}][^\W_{_NOT_LETTER}]*(?:['’ʼ][^\W\d_{_NOT_LETTER}]+)*)
   | (?P<super>[{re.escape("".join(_SUPER))}]+)
   | (?P<sub>[{re.escape("".join(_SUB))}]+)
   | (?P<power>\^(?:\d+|[A-Za-z](?![A-Za-z])))
+  | (?P<index>(?<=[A-Za-z])(?<![A-Za-z0-9_][A-Za-z])_(?:\d+|[A-Za-z])(?![\w{{]))
   | (?P<vulgar>[{_VULGAR}])
   | (?P<dots>\.{{3,}}|…|\.\s\.\s\.)
   | (?P<relation><=|>=)
@@ -55,6 +57,7 @@ _TEXT = re.compile(
 )
 _CLITIC = re.compile(r"(?i)(.+?)(n't|'s|'re|'ve|'ll|'d|'m)$")
 _FACTORIAL = re.compile(r"(?:\d|\)|(?<![A-Za-z])[A-Za-z])\Z")
+_OPENS_A_TERM = frozenset("= < > ≤ ≥ ≠ ( [ , + · × /".split())  # noqa: SIM905
 _ONLY_PUNCTUATION = frozenset(".,;:?!\"'()[]—")
 
 
@@ -77,8 +80,8 @@ def text_tokens(text: str, start: int, end: int) -> list[Token]:
             out.append(Token("mark", mark, a, a))
             out.extend(_plain_digits("".join(table[c] for c in raw), a, b))
             out.append(Token("mark", "}", b, b))
-        elif kind == "power":
-            out.append(Token("mark", "^{", a, a + 1))
+        elif kind == "power" or kind == "index":
+            out.append(Token("mark", "^{" if kind == "power" else "_{", a, a + 1))
             out.extend(_plain_digits(raw[1:], a + 1, b))
             out.append(Token("mark", "}", b, b))
         elif kind == "vulgar":
@@ -124,7 +127,9 @@ def letter(char: str) -> str | None:
 
 def _plain_digits(text: str, start: int, end: int) -> list[Token]:
     return [
-        Token("number" if part[0].isdigit() else "letter" if part.isalpha() else "sign", part, start, end)
+        Token("letter", "$" + part, start, end)
+        if part.isalpha()
+        else Token("number" if part[0].isdigit() else "sign", part, start, end)
         for part in re.findall(r"\d+|.", text)
     ]
 
@@ -173,6 +178,8 @@ def _dash(raw: str, text: str, start: int, end: int) -> Token:
 
 
 def _other(raw: str, text: str, start: int, end: int, out: list[Token]) -> None:
+    if raw == "~" and text[start - 1 : start].strip() and text[end : end + 1].strip():
+        return  # LaTeX's tie between two words; `~5` after a space says about 5
     if raw == CURRENCY_MASK:
         out.append(Token("sign", "\\$", start, end))
     elif raw == PERCENT_MASK:
@@ -188,6 +195,7 @@ def _other(raw: str, text: str, start: int, end: int, out: list[Token]) -> None:
             return
         if sign == raw and "\uff01" <= raw <= "\uff5e":
             sign = unicodedata.normalize("NFKC", raw)
-        if sign == "-" and text[start - 1 : start].isspace() and not text[end : end + 1].isspace() and start > 0:
+        spaced = text[start - 1 : start].isspace() and not text[end : end + 1].isspace()
+        if sign == "-" and spaced and start > 0 and not (out and out[-1].text in _OPENS_A_TERM):
             sign = "~-"  # a sign before its number, not an operation: `5 -3` is not `5-3`
         out.append(Token("sign" if sign not in _ONLY_PUNCTUATION else "punct", sign, start, end))

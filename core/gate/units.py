@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from core.gate.lexicon import spellings
+from core.gate.plain import plain_letters
 from core.gate.quantities import Quantity
 from core.gate.tokens import Token
 
@@ -29,8 +30,8 @@ class Unit(NamedTuple):
     math: bool
 
 
-def units(tokens: Sequence[Token], numbers: Sequence[Quantity]) -> list[Unit]:
-    """The units of a text in order; every token is in exactly one."""
+def units(tokens: Sequence[Token], numbers: Sequence[Quantity], *, formal: bool = False) -> list[Unit]:
+    """The units of a text in order; every token is in one, or in several where `formal` and a word is letters."""
     starts = {q.first: q for q in numbers}
     out: list[Unit] = []
     index = 0
@@ -47,6 +48,13 @@ def units(tokens: Sequence[Token], numbers: Sequence[Quantity]) -> list[Unit]:
             index = q.last
         else:
             token = tokens[index]
+            letters = plain_letters(tokens, index) if formal and token.text.lower() not in spellings() else ""
+            if letters:
+                if out and out[-1].kind == "letter":  # `AB CD` are two formulas
+                    out.append(Unit("¶", "break", "¶", index, index + 1, True))
+                out.extend(Unit("$" + letter, "letter", "$" + letter, index, index + 1, True) for letter in letters)
+                index += 1
+                continue
             out.append(Unit(_key(token), token.kind, token.text, index, index + 1, token.math))
             index += 1
     return out

@@ -1,0 +1,39 @@
+"""The number that a list or a book gives a problem (`3.`, `Problem 3.`): no part of the problem. Reads tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.gate.tokens import Token
+
+_NAMES = frozenset({"problem", "question", "exercise", "example", "task", "no", "q", "ex", "prob"})
+_ENDS = frozenset({".", ")", ":", "—", "]"})
+_LARGEST = 1000
+
+
+def label_end(tokens: Sequence[Token], text: str) -> int:
+    """How many tokens at the start of a text are its label: 0 where there is none.
+
+    A bare number needs a mark and a space after it and a capital or a formula next, so `3.5 m` and `5! is` are none.
+    """
+    index = 0
+    named = bool(tokens) and tokens[0].text.lower() in _NAMES
+    if named:
+        index = 2 if len(tokens) > 1 and tokens[1].text == "." else 1
+    if index >= len(tokens) or tokens[index].kind != "number" or tokens[index].math:
+        return 0
+    number = tokens[index].text
+    if not number.isdigit() or int(number[:9]) >= _LARGEST or len(number) > 3:
+        return 0
+    index += 1
+    marked = index < len(tokens) and tokens[index].text in _ENDS
+    if marked:
+        index += 1
+    if index >= len(tokens):
+        return 0
+    gap = text[tokens[index - 1].end : tokens[index].start]
+    following = tokens[index]
+    starts = following.text[:1].isupper() or following.math or following.text in ('"', "$")
+    if not starts or not gap[:1].isspace():
+        return 0
+    return index if marked or (named and "\n" in gap) else 0
