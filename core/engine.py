@@ -1,4 +1,4 @@
-"""The use cases behind the page and the command line: submit, ask, compare, decide, verify, audit.
+"""The use cases behind the page and the command line: submit, ask, compare, decide, verify, audit, and (`books`) books.
 
 Composes model, gate, queue and library; holds the one loaded model. Knows no page and no terminal.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from core.books.desk import Desk
 from core.campaigns import Campaigns
 from core.deciding import Decided, Deciding
 from core.gate import Judgement, Policy, judge
@@ -31,7 +32,8 @@ class Engine(Handlers, Deciding):
 
     def __init__(self, settings: Settings, library: Library) -> None:
         super().__init__(settings, library)
-        self.worker = Worker(library, self._handlers())
+        self.books = Desk(self)
+        self.worker = Worker(library, {**self._handlers(), **self.books.handlers})
 
     # queueing
 
@@ -144,22 +146,6 @@ class Engine(Handlers, Deciding):
         """Queue an integrity check of one artifact or of all."""
         chosen = None if digest is None else self.library.artifact(digest).digest
         return self.worker.enqueue("verify", {"digest": chosen}, by)
-
-    def submit_ingest(self, source: str, book: str, *, by: str, segment_tokens: int | None = None) -> str:
-        """Queue making a book of a file or folder, or bringing it up to date (core/books)."""
-        if not book.strip():
-            raise UsageError("a book needs a name")
-        payload = {"source": source, "book": book.strip(), "segment_tokens": segment_tokens}
-        return self.worker.enqueue("ingest", payload, by)
-
-    def submit_book_ask(self, book: str, question: str, *, by: str, segments: int | None = None) -> str:
-        """Queue a question to an accepted book, put to its `segments` likeliest segments."""
-        payload = {
-            "book": self.library.book(book).name,
-            "question": text_of(self.settings, question),
-            "segments": segments,
-        }
-        return self.worker.enqueue("book", payload, by)
 
     def cancel(self, job_id: str, *, by: str) -> bool:
         """Ask a job to stop within two decode steps; False if it is over or another process runs it."""

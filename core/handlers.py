@@ -1,4 +1,5 @@
-"""What each kind of job does; these run on the worker's thread and are the only callers of the model.
+"""What each kind of job does; these run on the worker's thread and are the only callers of the model
+besides those of books (core/books/desk.py).
 
 Knows the use cases and how their results are told to whoever queued them; not the queue.
 """
@@ -28,8 +29,6 @@ class Handlers(Loaded):
             "audit": self._audit,
             "certify": self._certify,
             "verify": self._verify_job,
-            "ingest": self._ingest,
-            "book": self._ask_book,
         }
 
     def _solve(self, context: Context) -> Mapping[str, Any]:
@@ -140,21 +139,3 @@ class Handlers(Loaded):
             context.report(phase="reading", tokens=number, budget=len(rows))
             found.append(verify_one(self.library, row))
         return {"checked": len(found), "bad": [asdict(row) for row in found if not row.ok]}
-
-    def _ingest(self, context: Context) -> Mapping[str, Any]:
-        from pathlib import Path
-
-        from core.books.ingest import ingest
-
-        wanted = context.payload
-        model = self.model(context)
-        source = Path(wanted["source"]).expanduser()
-        return ingest(model, self.library, source, wanted["book"], context, wanted["segment_tokens"]).to_json()
-
-    def _ask_book(self, context: Context) -> Mapping[str, Any]:
-        from core.books.ask import SEGMENTS, Question, ask_book
-
-        wanted = context.payload
-        model = self.model(context)
-        question = Question(wanted["book"], wanted["question"], context.owner, segments=wanted["segments"] or SEGMENTS)
-        return ask_book(model, self.library, question, context).to_json()

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from core.solve import Plan
 
 
-def text_of(settings: Settings, text: str) -> str:
-    """The text without blanks around it, if it is one that can be solved."""
+def text_of(settings: Settings, text: str, what: str = "problem") -> str:
+    """The text without blanks around it, if it is one that can be used; `what` it is, for the message."""
     text = text.strip()
     if not text:
-        raise UsageError("the problem is empty: write it out")
+        raise UsageError(f"the {what} is empty: write it out")
     if len(text) > settings.max_problem_chars:
         raise UsageError(
-            f"the problem has {len(text)} characters, the limit is {settings.max_problem_chars} "
+            f"the {what} has {len(text)} characters, the limit is {settings.max_problem_chars} "
             "(SCION_MAX_PROBLEM_CHARS)"
         )
     if "\x00" in text:
-        raise UsageError("the problem holds a NUL character: remove it")
+        raise UsageError(f"the {what} holds a NUL character: remove it")
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlmodel import col, func, or_, select
 
@@ -12,6 +13,18 @@ from library.errors import Conflict
 from library.people import People
 from library.problems import found
 from library.tables import Book, Segment
+
+
+@dataclass(frozen=True)
+class SegmentStates:
+    """A book's segments whose artifacts are in one state (`missing`: none yet). `tokens` of text, `positions` of the
+    largest state, `stored_bytes` as recorded, whether or not they are still on disk."""
+
+    state: str
+    segments: int
+    tokens: int
+    positions: int
+    stored_bytes: int
 
 
 class Books(People):
@@ -68,6 +81,19 @@ class Books(People):
     def count_segments(self, book_id: str) -> int:
         with self._read() as session:
             return session.exec(select(func.count()).select_from(Segment).where(Segment.book_id == book_id)).one()
+
+    def segment_states(self, book_id: str) -> list[SegmentStates]:
+        """A book in figures, by the state of its artifacts, in one query."""
+        sql = """SELECT coalesce(artifact.state, 'missing') AS had, count(*), sum(segment.tokens),
+            max(coalesce(artifact.graft_point, 0)), sum(coalesce(artifact.stored_bytes, 0))
+            FROM segment LEFT JOIN artifact ON artifact.digest = segment.artifact WHERE book_id = ?
+            GROUP BY had ORDER BY had"""
+        return [SegmentStates(*row) for row in self.index.query(sql, (book_id,))]
+
+    def book_files(self, book_id: str) -> list[str]:
+        """The names of a book's files, in the order of the text."""
+        sql = "SELECT file FROM segment WHERE book_id = ? GROUP BY file ORDER BY min(ordinal)"
+        return [name for (name,) in self.index.query(sql, (book_id,))]
 
     def update_segment(
         self, identifier: str, *, artifact: str | None = None, ordinal: int | None = None, actor: str | None = None

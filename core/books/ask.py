@@ -15,10 +15,11 @@ from typing import Any
 import torch
 
 from core.books import prompt
+from core.books.curate import answerable
 from core.books.deposit import ANSWER_ROOM, QUESTION_ROOM, open_segment
-from core.books.ingest import rows
 from core.books.memory import give_back
 from core.books.quoting import SegmentAnswer, judged, reconcile
+from core.books.record import rows
 from core.graft import grafted
 from core.jobs import Context, Stream
 from core.model import FrozenModel
@@ -76,8 +77,7 @@ def ask_book(model: FrozenModel, library: Library, question: Question, context: 
     """
     started = time.perf_counter()
     book = library.book(question.book)
-    if book.state != "accepted" and not (question.any_state and book.state == "pending"):
-        raise Conflict(f"book {book.name!r} is {book.state}: it answers once a person has accepted it")
+    answerable(book, also=("pending",) if question.any_state else ())
     ids = _question_ids(model, question)
     context.report(phase="routing")
     counted = _Counted(library, book.id)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.books.ingest import book_digest, rows
-from library.errors import Conflict, UsageError
+from core.books.record import book_digest, rows
+from library import uploads
+from library.errors import Conflict, StaleVersion, UsageError
 from library.gc import collect
 from library.store import Library
 from library.tables import Book
 
 USABLE = ("published", "evicted")  # an evicted state is rebuilt when it is asked for
+WITH_BYTES = ("published", "held", "imported", "revoked")
+Report = Callable[[int, int], None]  # segments done, segments in all; may raise to stop between two of them
+
+
+def _silent(_done: int, _total: int) -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -42,19 +49,7 @@ class BookView:
 def describe(library: Library, name: str) -> BookView:
     """Raises `NotFound`."""
     book = library.book(name)
-    states: Counter[str] = Counter()
-    files: dict[str, None] = {}
-    segments = tokens = attended = stored = 0
-    for row in rows(library, book.id):
-        segments, tokens = segments + 1, tokens + row.tokens
-        files[row.file] = None
-        if row.artifact is None:
-            states["missing"] += 1
-            continue
-        record = library.artifact(row.artifact)
-        states[record.state] += 1
-        attended = max(attended, record.graft_point)
-        stored += record.stored_bytes if record.state in ("published", "held", "imported", "revoked") else 0
+    held = library.segment_states(book.id)
     return BookView(
         name=book.name,
         state=book.state,
@@ -62,22 +57,27 @@ def describe(library: Library, name: str) -> BookView:
         model=book.model,
         identity=book.identity,
         segment_tokens=book.segment_tokens,
-        segments=segments,
-        addressable_tokens=tokens,
-        attended_tokens=attended,
-        stored_bytes=stored,
-        artifacts=tuple(sorted(states.items())),
-        files=tuple(files),
+        segments=sum(part.segments for part in held),
+        addressable_tokens=sum(part.tokens for part in held),
+        attended_tokens=max((part.positions for part in held), default=0),
+        stored_bytes=sum(part.stored_bytes for part in held if part.state in WITH_BYTES),
+        artifacts=tuple((part.state, part.segments) for part in held),
+        files=tuple(library.book_files(book.id)),
         created=book.created,
         created_by=book.created_by,
     )
 
 
-def accept(library: Library, name: str, by: str) -> Book:
-    """Let a finished book answer. Raises `Conflict` if it is not pending, or not what its digest says."""
+def accept(library: Library, name: str, by: str, *, digest: str | None = None) -> Book:
+    """Let a finished book answer. `digest`: of the book that the person saw; `StaleVersion` if it is another by now.
+
+    Raises `Conflict` if it is not pending, or not what its digest says.
+    """
     if not by.strip():
         raise UsageError("an acceptance needs its reviewer's name")
     book = library.book(name)
+    if digest is not None and digest != book.digest:
+        raise StaleVersion(f"book {book.name!r} changed since you looked: read it again, then decide")
     if book.state == "accepted":
         return book
     if book.state != "pending":
@@ -92,8 +92,17 @@ def accept(library: Library, name: str, by: str) -> Book:
     return library.update_book(book.id, state="accepted", actor=by)
 
 
+def answerable(book: Book, *, also: tuple[str, ...] = ()) -> None:
+    """Raises `Conflict` unless a person has accepted the book (or it is in one of the states `also`)."""
+    if book.state not in ("accepted", *also):
+        raise Conflict(f"book {book.name!r} is {book.state}: it answers once a person has accepted it")
+
+
 def revoke(library: Library, name: str, reason: str, by: str) -> list[str]:
-    """Take a book and the states of all its segments out of use for good; the digests. May be repeated."""
+    """Take a book and the states of all its segments out of use for good; the digests. May be repeated.
+
+    The uploaded files that it was made of go too.
+    """
     if not reason.strip():
         raise UsageError("a revocation needs a reason")
     book = library.book(name)
@@ -102,26 +111,31 @@ def revoke(library: Library, name: str, reason: str, by: str) -> list[str]:
     for row in rows(library, book.id):
         if row.artifact is not None and library.artifact(row.artifact).state != "revoked":
             gone += library.revoke(row.artifact, reason=f"book {book.name}: {reason}", actor=by)
+    uploads.forget(library, book.name)
     return gone
 
 
-def pack(library: Library, name: str, by: str) -> int:
+def pack(library: Library, name: str, by: str, report: Report = _silent) -> int:
     """Compress the states of a cold book, losslessly; bytes saved."""
-    saved = 0
-    for row in rows(library, library.book(name).id):
+    book = library.book(name)
+    total, saved = library.count_segments(book.id), 0
+    for number, row in enumerate(rows(library, book.id)):
+        report(number, total)
         if row.artifact is not None and library.artifact(row.artifact).state == "published":
             before = library.artifact(row.artifact).stored_bytes
             saved += before - library.pack(row.artifact, actor=by).stored_bytes
     return saved
 
 
-def drop(library: Library, name: str, by: str) -> int:
+def drop(library: Library, name: str, by: str, report: Report = _silent) -> int:
     """Delete the bytes of a cold book's states; how many. Each is rebuilt by replay when a question needs it.
 
     Pinned states stay. The records go first, then the files: a crash in between leaves files that gc removes.
     """
-    dropped = 0
-    for row in rows(library, library.book(name).id):
+    book = library.book(name)
+    total, dropped = library.count_segments(book.id), 0
+    for number, row in enumerate(rows(library, book.id)):
+        report(number, total)
         record = library.artifact(row.artifact) if row.artifact else None
         if record is not None and record.state == "published" and not record.pinned:
             library.set_artifact_state(record.digest, "evicted", "dropped; rebuilt on demand", by)

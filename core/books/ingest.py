@@ -15,18 +15,17 @@ from typing import Any
 
 from core.books.deposit import GONE, deposit, largest_segment
 from core.books.memory import give_back
+from core.books.record import book_digest, rows, text_key
 from core.books.split import SMALLEST, split
 from core.books.texts import texts
 from core.jobs import Context
 from core.model import FrozenModel
 from core.profiles import encode_plain
-from library.digest import digest_bytes, digest_json
 from library.errors import Conflict, NotFound, UsageError
 from library.store import Library
 from library.tables import Book, Segment
 
 DEFAULT_TOKENS = 2048  # of text a segment: small models read this much well, and one answer costs little
-_PAGE = 16  # segment rows (with their text) in memory at a time
 _BATCH = 64  # new rows a commit
 
 
@@ -81,23 +80,6 @@ def ingest(
     )
 
 
-def rows(library: Library, book_id: str) -> Iterator[Segment]:
-    """A book's segments in order, a page in memory at a time."""
-    offset = 0
-    while page := library.segments(book_id, limit=_PAGE, offset=offset):
-        yield from page
-        offset += len(page)
-
-
-def book_digest(library: Library, book: Book) -> str:
-    """Commits to the model and, in order, to every segment's place, text and artifact."""
-    entries = [
-        [row.ordinal, row.file, row.file_digest, row.start, row.end, row.tokens, _key(row.text), row.artifact]
-        for row in rows(library, book.id)
-    ]
-    return str(digest_json({"identity": book.identity, "segments": entries}))
-
-
 def _book(model: FrozenModel, library: Library, name: str, segment_tokens: int | None, by: str) -> Book:
     limit = largest_segment(model)
     try:
@@ -147,7 +129,7 @@ def _sync(model: FrozenModel, library: Library, book: Book, source: Path, contex
     there: dict[str, list[_Kept]] = defaultdict(list)
     for row in rows(library, book.id):
         place = (row.file, row.file_digest, row.start, row.end)
-        there[_key(row.text)].append(_Kept(row.id, row.ordinal, place, row.artifact))
+        there[text_key(row.text)].append(_Kept(row.id, row.ordinal, place, row.artifact))
     # Of two rows for one text the one with a state is taken first; then the one in its place already.
     for same in there.values():
         same.sort(key=lambda kept: (kept.artifact is None, kept.ordinal))
@@ -159,7 +141,7 @@ def _sync(model: FrozenModel, library: Library, book: Book, source: Path, contex
         row.ordinal = ordinal
         ordinal += 1
         place = (row.file, row.file_digest, row.start, row.end)
-        same = there.get(_key(row.text), [])
+        same = there.get(text_key(row.text), [])
         exact = next((kept for kept in same if (kept.ordinal, kept.place) == (row.ordinal, place)), None)
         if exact is not None:
             same.remove(exact)
@@ -230,10 +212,6 @@ def _fill(model: FrozenModel, library: Library, book: Book, context: Context) ->
         done += tokens
     context.report(phase="done", tokens=done, budget=total)
     return len(missing), done
-
-
-def _key(text: str) -> str:
-    return str(digest_bytes(text.encode()))
 
 
 def _words(seconds: float) -> str:

@@ -18,6 +18,7 @@ _QUESTION = "\n\nQuestion: {question}"
 _BASE_ANSWER = "\nAnswer: According to the text,"
 _PROBE = "What is the text about?"  # the certificate's question: any will do, it only has to be the same one
 _MARK = "\u2063scion\u2063"
+_LEAD = re.compile(r"(?i)\A(?:the answer is:?|answer:)\s+(?=\S)")  # words that no text need hold
 _UNKNOWN = re.compile(
     r"\bnot (?:in|found in|mentioned in|stated in|given in|contained in) the (?:text|passage|excerpt)\b"
     r"|\b(?:text|passage) does(?: not|n't|n’t) (?:say|mention|state|contain|give|provide|specify)\b"
@@ -61,9 +62,11 @@ def says_unknown(answer: str) -> bool:
 
 
 def tidy(tokenizer: Any, ids: Sequence[int], *, base: bool) -> str:
-    """The answer's text. A base model goes on with questions of its own: only its first line counts."""
+    """The answer's text without "The answer is". A base model goes on with questions of its own: only its first line
+    counts."""
     text = str(tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
-    return text.split("\n", 1)[0].strip() if base else text
+    text = text.split("\n", 1)[0].strip() if base else text
+    return _LEAD.sub("", text)
 
 
 def _around(tokenizer: Any) -> tuple[str | None, str | None]:

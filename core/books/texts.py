@@ -35,7 +35,7 @@ def names(source: Path) -> list[str]:
     """The files of a source in order: the file itself, or those of known kinds in a folder (hidden ones and links left
     out). Raises `NotFound` if there is nothing, `UsageError` for a file of another kind."""
     if source.is_file():
-        _check_kind(source)
+        check_kind(source)
         return [source.name]
     if not source.is_dir():
         raise NotFound(f"there is no file or folder {source}")
@@ -74,7 +74,8 @@ def _hidden(path: Path, source: Path) -> bool:
     return any(part.startswith(".") for part in parts) or any(links)
 
 
-def _check_kind(path: Path) -> None:
+def check_kind(path: Path) -> None:
+    """Raises `UsageError` for a file of a kind that no book is made of."""
     if path.suffix.lower() not in (*PLAIN, PDF):
         known = ", ".join((*PLAIN, PDF))
         raise UsageError(f"cannot read {path.name}: a book is made of {known} files")

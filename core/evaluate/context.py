@@ -22,8 +22,9 @@ from core.books import prompt
 from core.books.ask import BookAnswer, Question, ask_book
 from core.books.curate import describe
 from core.books.deposit import exactness, largest_segment, open_segment
-from core.books.ingest import ingest, rows
+from core.books.ingest import ingest
 from core.books.memory import give_back
+from core.books.record import rows
 from core.books.split import split
 from core.cache import new_cache
 from core.evaluate.context_report import recall, timing

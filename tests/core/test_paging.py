@@ -19,8 +19,9 @@ from core.books import prompt
 from core.books.ask import Question, ask_book
 from core.books.curate import accept, describe, drop, pack, revoke
 from core.books.deposit import exactness, largest_segment, open_segment
-from core.books.ingest import ingest, rows
+from core.books.ingest import ingest
 from core.books.quoting import SegmentAnswer, judged, locate, names_missing, reconcile
+from core.books.record import rows
 from core.books.split import SMALLEST, split
 from core.books.texts import names, read
 from core.graft import Exactness
@@ -98,6 +99,26 @@ def test_an_edit_moves_only_the_borders_near_it() -> None:
     new = [after[p.start : p.end] for p in split(after, 1500, characters)]
     changed = [piece for piece in new if piece not in old]
     assert 1 <= len(changed) <= 5 < len(new) // 3
+
+
+# answers
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("The answer is: 1847", "1847"),
+        ("Answer: a\nb", "a\nb"),
+        ("The answer is", "The answer is"),
+        ("No answer: x", "No answer: x"),
+    ],
+)
+def test_an_answer_is_what_follows_the_words_the_answer_is(said: str, answer: str) -> None:
+    class Reader:
+        def decode(self, ids: object, skip_special_tokens: bool) -> str:
+            return said
+
+    assert prompt.tidy(Reader(), [], base=False) == answer
 
 
 # sources

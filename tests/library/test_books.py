@@ -44,6 +44,23 @@ def test_book_and_its_segments(library: Library) -> None:
         library.book("other")
 
 
+def test_a_book_in_figures(library: Library) -> None:
+    book = library.add_book(_book())
+    identifiers = library.add_segments(book, _segments(5))
+    for number in (0, 1):
+        row = library.publish(
+            None, state_of(f"s{number}"), record_of(f"s{number}", kind="segment", graft_point=10 + number)
+        )
+        library.update_segment(identifiers[number], artifact=row.digest)
+    library.set_artifact_state(row.digest, "held", "looked into", "ada")
+    held, missing, published = library.segment_states(book)
+    assert (missing.state, missing.segments, missing.tokens, missing.stored_bytes) == ("missing", 3, 3, 0)
+    assert (held.state, held.segments, held.positions) == ("held", 1, 11)
+    assert (published.state, published.positions, published.stored_bytes) == ("published", 10, 300)
+    assert library.book_files(book) == ["a.txt"]
+    assert library.segment_states("no book") == []
+
+
 def test_revoked_book_stays_revoked(library: Library) -> None:
     book = library.add_book(_book())
     assert library.update_book(book, state="accepted", digest="d").state == "accepted"

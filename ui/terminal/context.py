@@ -28,7 +28,7 @@ def ingest(
     if not source.exists():
         raise NotFound(f"there is no file or folder {source}")
     with here.engine(create=True) as engine:
-        job = engine.submit_ingest(str(source), book, by=actor(), segment_tokens=segment_tokens)
+        job = engine.books.build(str(source), book, by=actor(), segment_tokens=segment_tokens)
         view = here.follow(engine, job)
     result = {**view.result, "status": view.state}
     here.show(result, lambda: _ingested(book, result))
@@ -63,7 +63,7 @@ def list_(context: typer.Context) -> None:
 def show(context: typer.Context, name: str) -> None:
     """One book: its figures and its segments."""
     from core.books.curate import describe
-    from core.books.ingest import rows
+    from core.books.record import rows
 
     here = session(context)
     with here.library() as library:
@@ -119,7 +119,7 @@ def ask(
     """Ask an accepted book. Exit code 1 if none of the segments that were asked knows."""
     here = session(context)
     with here.engine() as engine:
-        result = dict(here.follow(engine, engine.submit_book_ask(name, question, by=actor(), segments=segments)).result)
+        result = dict(here.follow(engine, engine.books.ask(name, question, by=actor(), segments=segments)).result)
     here.show(result, lambda: _answered(result))
     finish(0 if result.get("answer") else 1)
 

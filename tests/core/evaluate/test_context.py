@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.books.ingest import rows
+from core.books.record import rows
 from core.evaluate.context import Setup, run
 from core.evaluate.context_report import write_figures
 from core.evaluate.haystack import needles, write_haystack
