@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from library.errors import ScionError
-from ui import api, dashboard, lab, review, shelf, solve
+from ui import api, book_events, books, dashboard, lab, review, shelf, solve
 from ui.page import Page, panel
 from ui.render import figures
 from ui.render.html import Html
@@ -28,8 +28,11 @@ def build(page: Page) -> gr.Blocks:
                 solving = solve.build(page)
             with gr.Tab("Review", id="review") as review_tab:
                 reviewing = review.build(page)
-            with gr.Tab("Library", id="library") as shelf_tab:
-                holding = shelf.build(page)
+            with gr.Tab("Library", id="library") as shelf_tab, gr.Tabs(elem_id="library-parts") as library_parts:
+                with gr.Tab("Artifacts", id="artifacts"):
+                    holding = shelf.build(page)
+                with gr.Tab("Books", id="books") as books_tab:
+                    reading = books.build()
             with gr.Tab("Graft lab", id="lab") as lab_tab:
                 trying = lab.build(page)
             with gr.Tab("Dashboard", id="dashboard") as dashboard_tab:
@@ -56,20 +59,25 @@ def build(page: Page) -> gr.Blocks:
                 login=not page.access.open(),
             )
 
-        def arrive(request: gr.Request) -> tuple[Any, Any, Any]:
-            """A link such as `?tab=review&id=a1b2`: which tab, and what is chosen in it."""
+        def arrive(request: gr.Request) -> tuple[Any, Any, Any, Any, Any]:
+            """A link such as `?tab=review&id=a1b2` or `?tab=library&book=NAME`: which tab, and what is chosen in it."""
             asked = dict(request.query_params) if request else {}
             tab, chosen = str(asked.get("tab", "")), str(asked.get("id", ""))[:200]
+            book = str(asked.get("book", ""))[:200]
             return (
                 gr.Tabs(selected=tab) if tab in TABS else gr.skip(),
                 (chosen, 0) if tab == "review" and chosen else gr.skip(),
                 chosen if tab == "library" and chosen else gr.skip(),
+                gr.Tabs(selected="books") if tab == "library" and book else gr.skip(),
+                book if tab == "library" and book else gr.skip(),
             )
 
         solve.wire(solving, page, job, demo)
-        arrived = demo.load(arrive, None, [tabs, reviewing.seen, holding.chosen], **private)
+        places = [tabs, reviewing.seen, holding.chosen, library_parts, reading.chosen]
+        arrived = demo.load(arrive, None, places, **private)
         review.wire(reviewing, page, [review_tab.select, arrived.then])
         shelf.wire(holding, page, [shelf_tab.select, arrived.then])
+        book_events.wire(reading, page, [books_tab.select, arrived.then])
         lab.wire(trying, page, lab_job, [lab_tab.select])
         dashboard.wire(counting, page, [dashboard_tab.select])
         for event in (demo.load, review_tab.select, shelf_tab.select, dashboard_tab.select):

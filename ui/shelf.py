@@ -257,9 +257,10 @@ def _find(page: Page, words: str, states: list[str] | None, order: str, offset: 
             return [index.resolve(words)], 1, 0
         except (NotFound, UsageError):
             pass
-    total = index.count(states=states, text=words or None)
+    # A book's segments are shown with the book.
+    total = index.count(states=states, text=words or None, kind="solution")
     offset = offset if 0 <= offset < total else 0
-    rows = index.artifacts(states=states, text=words or None, order=order, limit=PAGE, offset=offset)
+    rows = index.artifacts(states=states, text=words or None, order=order, limit=PAGE, offset=offset, kind="solution")
     return rows, total, offset
 
 

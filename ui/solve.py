@@ -11,9 +11,10 @@ import gradio as gr
 from library.errors import NotFound, ScionError
 from ui import campaign
 from ui.access import Right
+from ui.book_events import KINDS as BOOK_JOBS
 from ui.page import Page, fault, panel, pickable, picked
+from ui.render import books, parts, prose, records
 from ui.render import jobs as show
-from ui.render import parts, prose, records
 from ui.render.html import Html, join
 
 # One step, small numbers: the embedded model solves each in three to seven of eight attempts.
@@ -239,6 +240,8 @@ def _shown(page: Page, view: Any, request: gr.Request, *, jobs_changed: bool) ->
 def _outcome(page: Page, view: Any) -> tuple[Html, str, Html, str]:
     """What came of a job that is over: (figures, solution text, evidence, attempt to review)."""
     library, said = page.engine.library, view.result
+    if view.kind in BOOK_JOBS:
+        return join([books.work(view), books.answer(said) if view.kind == "book" else None]), "", Html(""), ""
     if view.kind == "ask" and said:
         attempt = str(said.get("attempt_id") or "")
         return show.ask(said), str(said.get("text") or ""), Html(""), attempt

@@ -58,7 +58,7 @@ def tab(page: Any, name: str) -> None:
     if found.count() and found.first.is_visible():
         found.first.click()
         return
-    page.locator(".overflow-menu > button").click()
+    page.locator(".overflow-menu > button").first.click()
     page.locator(".overflow-dropdown button", has_text=name).click()
 
 

@@ -113,3 +113,41 @@ def test_a_reload_in_the_middle_resumes_and_cancel_frees_the_worker(browser: Any
     page.click("#solve-go")
     page.wait_for_selector("#solve-status .sc-progress > .sc-line >> text=running", timeout=LONG)
     page.click("#solve-cancel")
+
+
+STORY = """The old vault behind the mill had a code that only Anna knew. Boris carried a copper kettle to the quarry.
+
+Clara walked from the harbour to the market square before the rain began. The Dunmore bridge was built in the year 1847.
+Nobody at the chapel remembered why David had asked about the tide tables."""
+
+
+def test_a_book_is_built_accepted_and_asked(browser: Any, server: Server) -> None:
+    page, seen = open_page(browser, server.url)
+    tab(page, "Library")
+    tab(page, "Books")
+    page.wait_for_selector("#books-table .sc-empty")
+    page.fill("#books-name input, #books-name textarea", "Dunmore")
+    story = {"name": "dunmore.txt", "mimeType": "text/plain", "buffer": STORY.encode()}
+    page.set_input_files("#books-files input[type=file]", [story])
+    page.wait_for_selector("#books-files .file-preview")
+    page.click("#books-build")
+    page.wait_for_selector("#books-accept", state="visible", timeout=LONG)
+    view = server.library.book("Dunmore")
+    (segment,) = server.library.segments(view.id)
+    page.click("#books-accept")
+    page.wait_for_selector("#books-question", state="visible")
+    page.fill("#books-question textarea", "In which year was the Dunmore bridge built?")
+    page.click("#books-ask")
+    page.wait_for_selector("#books-answer .sc-answer", timeout=LONG)
+    said = text(page, "#books-answer")
+    assert "1847" in said
+    assert f"segment 0, dunmore.txt, characters {STORY.index('The Dunmore')} to" in said
+    assert f"addressable {segment.tokens} tokens of text" in said
+    page.fill("#books-question textarea", "Who sold the xylophone of Marrakesh?")
+    page.click("#books-ask")
+    page.wait_for_selector("#books-answer >> text=The book does not say", timeout=LONG)
+    outcomes = server.library.outcomes(limit=2)
+    assert [outcome.verdict for outcome in outcomes] == ["REFUSE", "TRANSFER"]
+    assert server.library.artifact(str(segment.artifact)).kind == "segment"
+    assert seen.errors == []
+    assert seen.outside == []

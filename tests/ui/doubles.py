@@ -9,18 +9,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from core.books.record import book_digest, rows
+from core.books.texts import texts
 from core.engine import Engine
 from core.gate import canonical_key
 from core.jobs import Context, Stream, Worker
 from core.settings import Settings
 from library.artifact import encode
 from library.digest import digest_bytes
+from library.errors import NotFound
 from library.manifest import Certificate
 from library.store import Library
-from library.tables import Artifact, Attempt, Evidence, Outcome
+from library.tables import Artifact, Attempt, Book, Evidence, Outcome, Segment
 from tests.library.artifacts import manifest, tensors
+from tests.library.stores import IDENTITY, record_of, state_of
 
 WORDS = "We start with 7 caps and add 2 more. So the total is \\(7 + 2 = 9\\). The answer is \\boxed{9}."
 REVIEWER = "ada"
@@ -41,6 +46,9 @@ class WrittenEngine(Engine):
                 "chat": self._chat,
                 "verify": self._verify_job,
                 "audit": self._audit,
+                **self.books.handlers,
+                "ingest": self._ingest,
+                "book": self._ask_book,
             },
         )
 
@@ -125,6 +133,59 @@ class WrittenEngine(Engine):
 
     def _audit(self, context: Context) -> Mapping[str, Any]:
         return {"finding": "reproduced", "words": ""}
+
+    def _ingest(self, context: Context) -> Mapping[str, Any]:
+        """A segment a paragraph; a stopped one goes on where it was. Before the fourth it waits while there is a file
+        `hold` beside the library, so that a test can look at it half done."""
+        name, library = context.payload["book"], self.library
+        try:
+            book = library.book(name)
+        except NotFound:
+            book = library.book(library.add_book(empty_book(name, context.owner)))
+        files = list(texts(Path(context.payload["source"])))
+        pieces = [(file, part) for file in files for part in file.text.split("\n\n")]
+        there = library.count_segments(book.id)
+        for number, (file, part) in enumerate(pieces[there:], there):
+            context.report(phase=f"segment {number + 1} of {len(pieces)}", tokens=number, budget=len(pieces))
+            while number == 3 and (library.root.parent / "hold").exists() and not context.cancelled.is_set():
+                time.sleep(0.02)
+            context.check()
+            add_segment(library, book, number, file.name, file.text, part)
+        library.update_book(book.id, state="pending", digest=book_digest(library, book))
+        return {"state": "pending", "segments": len(pieces), "built": len(pieces) - there, "addressable_tokens": 99,
+                "seconds": 1.0}  # fmt: skip
+
+    def _ask_book(self, context: Context) -> Mapping[str, Any]:
+        """The first segment that holds the question's last word answers with its text; else none does."""
+        book, question = self.library.book(context.payload["book"]), context.payload["question"]
+        self._write(context, [Stream("segment 0")], 0, 48)
+        word = question.rstrip("?").split()[-1]
+        found = next((row for row in rows(self.library, book.id) if word in row.text), None)
+        source = None
+        if found is not None:
+            source = {"ordinal": found.ordinal, "file": found.file, "start": found.start, "end": found.end,
+                      "quote": found.text, "quote_start": found.start, "quote_end": found.end, "text": self.words,
+                      "known": True, "note": ""}  # fmt: skip
+        said = [source] if source else []
+        return {"question": question, "answer": source and self.words, "source": source, "agreeing": [0] * len(said),
+                "answers": said, "reasons": [] if source else ["no segment has the question's words"],
+                "addressable_tokens": 999, "attended_tokens": 99, "first_token_seconds": 0.1,
+                "seconds": 0.5}  # fmt: skip
+
+
+def empty_book(name: str, by: str) -> Book:
+    return Book(id="", name=name, model="smollm2-135m", identity=IDENTITY, segment_tokens=64, created="", created_by=by)
+
+
+def add_segment(library: Library, book: Book, ordinal: int, file: str, text: str, part: str) -> None:
+    """A row and, as its state, bytes that depend on its text alone."""
+    kept = library.publish(None, state_of(part), record_of(part, kind="segment", graft_point=len(part.split()) + 9))
+    start = text.index(part)
+    row = Segment(
+        id="", book_id=book.id, ordinal=ordinal, file=file, file_digest="", start=start, end=start + len(part),
+        tokens=len(part.split()), text=part, artifact=kept.digest,
+    )  # fmt: skip
+    library.add_segments(book.id, [row])
 
 
 def add_attempt(

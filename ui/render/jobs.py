@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "solve": "Solve", "ask": "Ask the library", "compare": "Graft lab", "chat": "Continue", "audit": "Replay audit",
-    "verify": "Integrity check",
+    "verify": "Integrity check", "ingest": "Build a book", "book": "Ask a book", "pack": "Pack a book",
+    "drop": "Drop a book's states",
 }  # fmt: skip
+
+
+_ABOUT = ("problem", "query", "question", "book")  # what of a job's request says best what it is about
 
 
 def kind(name: str) -> str:
@@ -181,7 +185,7 @@ def listing(views: Sequence[JobView], chosen: str = "") -> Html:
         return parts.empty("No jobs yet", "What you submit is listed here, also after a reload.")
     rows = []
     for view in views:
-        about = str(next((view.payload[key] for key in ("problem", "query") if view.payload.get(key)), ""))
+        about = str(next((view.payload[key] for key in _ABOUT if view.payload.get(key)), ""))
         if not about and view.payload.get("messages"):
             about = str(view.payload["messages"][-1])
         if not about and view.payload.get("digest"):

@@ -33,6 +33,7 @@ _STATES = {
     "second": ("◔", "accent"), "awaiting": ("◔", "none"),
     "published": ("●", "pass"), "held": ("‖", "unknown"), "evicted": ("○", "none"),
     "quarantined": ("!", "fail"), "revoked": ("✕", "fail"), "imported": ("↓", "accent"),
+    "building": ("▸", "accent"), "accepted": ("✓", "pass"), "missing": ("◌", "none"),
     "safe": ("✓", "pass"), "unsafe": ("✕", "fail"), "unsure": ("?", "unknown"),
     "byte-exact": ("≡", "pass"), "argmax-equal": ("≈", "unknown"), "divergent": ("≠", "fail"),
     "uncertified": ("?", "none"),
