@@ -72,10 +72,26 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
         theme=theme.theme(),
         head=theme.head(),
     )
+    _close(demo)
     app.add_middleware(_Door, access=access, root=settings.root_path.rstrip("/"))
     hosts = allowed_hosts(settings.host, settings.allowed_hosts)
     app.add_middleware(Guard, hosts=hosts, max_bytes=MAX_REQUEST_BYTES)
     return app
+
+
+def _close(demo: Any) -> None:
+    """Two doors that Gradio 6.31 leaves open when it is mounted instead of launched.
+
+    It takes any path of this machine that a request calls an upload, because it asks whether a file was uploaded only
+    once `has_launched` is set, which mounting never does. And it fetches whatever address a request calls an upload.
+    """
+    from gradio import processing_utils
+
+    async def fetch_nothing(url: str, cache_dir: str) -> str:
+        raise ValueError("an upload is a file, not an address")
+
+    demo.has_launched = True
+    processing_utils.async_ssrf_protected_download = fetch_nothing
 
 
 class _Door:
