@@ -119,7 +119,9 @@ class Artifacts(Reviews):
         return self._settle_import(digests, "published", f"accepted by {by}", by)
 
     def refuse_import(self, digests: Sequence[str], by: str, reason: str) -> list[Artifact]:
-        """Turns imported artifacts away for good, all or none."""
+        """Turns imported artifacts away for good, all or none; the reason is required."""
+        if not reason.strip():
+            raise UsageError("a refusal needs a reason")
         return self._settle_import(digests, "revoked", reason, by)
 
     def _settle_import(self, digests: Sequence[str], state: str, reason: str, by: str) -> list[Artifact]:
@@ -199,7 +201,9 @@ class Artifacts(Reviews):
         return self.set_artifact_state(digest, "held", reason, actor)
 
     def release_hold(self, digest: str, reason: str, actor: str) -> Artifact:
-        """Puts a held artifact back into use."""
+        """Puts a held artifact back into use; the reason is required."""
+        if not reason.strip():
+            raise UsageError("a release needs a reason")
         if self.artifact(digest).state != "held":
             raise Conflict(f"artifact {digest} is not held")
         return self.set_artifact_state(digest, "published", reason, actor)

@@ -20,6 +20,7 @@ from library.records import AttemptRecord, BundleRecord, DecisionRecord, Evidenc
 from library.signing import PublicKey, SigningKey
 from library.store import Library
 from library.tables import Artifact
+from library.ustar import Writable
 
 # Canonical key and its version for a problem's text (core/gate).
 Keyed = Callable[[str], tuple[str, int]]
@@ -50,14 +51,8 @@ class Preview:
         return tuple(item for item in self.incoming if item.status == "new")
 
 
-def export_bundle(
-    library: Library, path: Path, digests: Sequence[str] | None = None, *, signer: SigningKey | None = None
-) -> Listing:
-    """Write published artifacts (all if `digests` is None) to a new file at `path`, one at a time.
-
-    Raises `UsageError` if the file exists or an artifact cannot be exported, `CorruptError` for a damaged one; the
-    unfinished file is removed then.
-    """
+def exportable(library: Library, digests: Sequence[str] | None = None) -> list[Artifact]:
+    """The rows that a bundle would hold (all published ones if `digests` is None). `UsageError`, `NotFound`."""
     if digests is None:
         rows = [library.artifact(r.digest) for r in library.index.artifacts(states=["published"], limit=1_000_000)]
     else:
@@ -67,9 +62,28 @@ def export_bundle(
         raise UsageError(f"artifact {bad[0].digest} is {bad[0].state}: only published or held ones are exported")
     if not rows:
         raise NotFound("there is no published artifact to export")
+    return rows
+
+
+def write_export(
+    library: Library, stream: Writable, rows: Sequence[Artifact], *, signer: SigningKey | None = None
+) -> Listing:
+    """Write the artifacts to a stream, one at a time. `CorruptError` for a damaged one."""
+    return write_bundle(stream, [_entry(library, row) for row in rows], created=now(), signer=signer)
+
+
+def export_bundle(
+    library: Library, path: Path, digests: Sequence[str] | None = None, *, signer: SigningKey | None = None
+) -> Listing:
+    """Write published artifacts (all if `digests` is None) to a new file at `path`, one at a time.
+
+    Raises `UsageError` if the file exists or an artifact cannot be exported, `CorruptError` for a damaged one; the
+    unfinished file is removed then.
+    """
+    rows = exportable(library, digests)
     try:
         with path.open("xb") as stream:
-            return write_bundle(stream, [_entry(library, row) for row in rows], created=now(), signer=signer)
+            return write_export(library, stream, rows, signer=signer)
     except FileExistsError as error:
         raise UsageError(f"{path} exists already: name another file") from error
     except OSError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import combinations
 
 from library.search import Index
 
@@ -26,6 +28,27 @@ class Reviewer:
     name: str
     approved: int
     rejected: int
+
+
+@dataclass(frozen=True)
+class ReviewDay:
+    """One UTC day's decisions; `reviewers` is how many people decided."""
+
+    date: str
+    approved: int
+    rejected: int
+    flagged: int
+    reviewers: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How two reviewers judged the attempts that both gave a word on; words taken back do not count."""
+
+    one: str
+    other: str
+    agreed: int
+    disagreed: int
 
 
 @dataclass(frozen=True)
@@ -56,6 +79,15 @@ class Statistics:
     attempts: int
     solve_tokens: int
     days: tuple[Day, ...]
+    review_days: tuple[ReviewDay, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of the pairs of words on one attempt that say the same; None where nothing was judged twice."""
+        agreed = sum(pair.agreed for pair in self.agreements)
+        both = agreed + sum(pair.disagreed for pair in self.agreements)
+        return agreed / both if both else None
 
     @property
     def hit_rate(self) -> float | None:
@@ -99,6 +131,12 @@ def statistics(index: Index, since: str = "", until: str = "9999") -> Statistics
             FROM outcome WHERE {_RANGE} GROUP BY 1 ORDER BY 1""",
         span,
     )
+    reviewed = index.query(
+        f"""SELECT substr(created, 1, 10), sum(action = 'approve'), sum(action = 'reject'), sum(action = 'flag'),
+            count(DISTINCT reviewer) FROM decision WHERE {_RANGE} AND action IN ('approve', 'reject', 'flag')
+            GROUP BY 1 ORDER BY 1""",
+        span,
+    )
     asks, grafts, transfers, refusals, wrong, decoded, prefilled, saved, seconds_saved, seconds, joules, flops = totals
     return Statistics(
         since=since,
@@ -122,4 +160,25 @@ def statistics(index: Index, since: str = "", until: str = "9999") -> Statistics
         attempts=solved[0],
         solve_tokens=solved[1],
         days=tuple(Day(*row) for row in days),
+        review_days=tuple(ReviewDay(*row) for row in reviewed),
+        agreements=_agreements(index, span),
     )
+
+
+def _agreements(index: Index, span: tuple[str, str]) -> tuple[Agreement, ...]:
+    words: dict[str, dict[str, str]] = defaultdict(dict)
+    for attempt, reviewer, action in index.query(
+        f"""SELECT attempt_id, reviewer, action FROM decision WHERE {_RANGE}
+            AND action IN ('approve', 'reject', 'undo') ORDER BY created, id""",
+        span,
+    ):
+        if action == "undo":
+            words[attempt].pop(reviewer, None)
+        else:
+            words[attempt][reviewer] = action
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for said in words.values():
+        for one, other in combinations(sorted(said), 2):
+            counts[one, other, said[one] == said[other]] += 1
+    pairs = sorted({(one, other) for one, other, _ in counts})
+    return tuple(Agreement(*pair, counts[*pair, True], counts[*pair, False]) for pair in pairs)

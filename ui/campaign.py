@@ -16,7 +16,7 @@ import gradio as gr
 from library.campaigns import Campaign as Totals
 from library.errors import NotFound, ScionError, UsageError
 from ui.access import Person, Right
-from ui.batch import read_rows
+from ui.batch import MAX_BYTES, read_rows
 from ui.page import Page, fault, panel, pickable, picked
 from ui.render import campaigns as show
 from ui.render.html import Html
@@ -71,6 +71,8 @@ def wire(tab: Campaign, page: Page, figures: list[Any], message: gr.HTML, demo: 
             person = page.who(request, Right.SOLVE)
             if not path:
                 raise UsageError("choose a file first")
+            if Path(path).stat().st_size > MAX_BYTES:
+                raise UsageError(f"the file is larger than {MAX_BYTES >> 20} MiB; split it")
             data, name = Path(path).read_bytes(), Path(path).name
             campaign = page.engine.submit_many(
                 [(row.problem, row.reference) for row in read_rows(data, name)],

@@ -15,7 +15,18 @@ from ui.page import Page, fault, panel
 from ui.render import figures, parts
 
 RANGES = {"7 days": 7, "30 days": 30, "90 days": 90, "All": 0}
-NAMES = ("saved", "verdicts", "artifacts", "labels", "reviewers")
+TITLES = {
+    "saved": "Tokens and seconds saved", "verdicts": "Verdicts of the gate", "hits": "Hit rate",
+    "artifacts": "Artifacts by state", "review": "Review, day by day", "agreement": "Do reviewers agree?",
+    "reviewers": "Decisions by reviewer", "labels": "Labels of pairs",
+}  # fmt: skip
+HINTS = {
+    "saved": "The first graft draws the first bar.", "verdicts": "Ask the library something.",
+    "hits": "Ask the library something.", "artifacts": "Approve an attempt.", "review": "Decide on an attempt.",
+    "agreement": "Needs attempts that two people judged (SCION_SECOND_APPROVER).",
+    "reviewers": "Decide on an attempt.", "labels": "Label a pair in the graft lab.",
+}  # fmt: skip
+NAMES = tuple(TITLES)
 
 
 @dataclass(frozen=True)
@@ -25,19 +36,17 @@ class Dashboard:
     tiles: gr.HTML
     plots: dict[str, gr.Plot]
     blanks: dict[str, gr.HTML]
+    heads: dict[str, gr.HTML]
 
     @property
     def whole(self) -> list[Any]:
-        return [self.tiles, *self.plots.values(), *self.blanks.values()]
+        return [self.tiles, *self.plots.values(), *self.blanks.values(), *self.heads.values()]
 
 
 def build(page: Page) -> Dashboard:
     drawn: dict[str, gr.Plot] = {}
     blanks: dict[str, gr.HTML] = {}
-    titles = {
-        "saved": "Tokens and seconds saved", "verdicts": "Verdicts of the gate", "artifacts": "Artifacts by state",
-        "labels": "Labels of pairs", "reviewers": "Decisions by reviewer",
-    }  # fmt: skip
+    heads: dict[str, gr.HTML] = {}
     with gr.Row(elem_classes="sc-row sc-between"):
         span = gr.Radio(list(RANGES), value="30 days", label="Range", container=False, elem_id="dashboard-range")
         refresh = gr.Button("Refresh", size="sm", elem_classes="sc-grow-none", elem_id="dashboard-refresh")
@@ -45,10 +54,10 @@ def build(page: Page) -> Dashboard:
     with gr.Row(elem_classes="sc-figures"):
         for name in NAMES:
             with gr.Column(elem_classes="sc-sheet"):
-                panel(figures.title(titles[name], name, page.settings.root_path))
+                heads[name] = panel(figures.title(TITLES[name], name, page.settings.root_path))
                 drawn[name] = gr.Plot(show_label=False, visible=False, elem_id=f"figure-{name}")
-                blanks[name] = panel(parts.empty("Nothing yet", "It fills with use."))
-    return Dashboard(span, refresh, tiles, drawn, blanks)
+                blanks[name] = panel(parts.empty("Nothing yet", HINTS[name]))
+    return Dashboard(span, refresh, tiles, drawn, blanks, heads)
 
 
 def wire(tab: Dashboard, page: Page, opened: list[Any]) -> None:
@@ -59,12 +68,13 @@ def wire(tab: Dashboard, page: Page, opened: list[Any]) -> None:
             tables = data(page, numbers)
             counts = page.engine.library.review_counts()
         except ScionError as error:
-            return [fault(error), *[gr.skip()] * (2 * len(NAMES))]
+            return [fault(error), *[gr.skip()] * (3 * len(NAMES))]
         charts = [plots.figure(tables[name]) for name in NAMES]
         return [
             figures.tiles(numbers, counts),
             *[gr.update(value=chart, visible=chart is not None) for chart in charts],
             *[gr.update(visible=chart is None) for chart in charts],
+            *[figures.title(TITLES[name], name, page.settings.root_path, span) for name in NAMES],
         ]
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -86,4 +96,7 @@ def data(page: Page, numbers: Any) -> dict[str, plots.Table]:
         "artifacts": plots.holdings(numbers),
         "labels": plots.labels(page.engine.library.labels()),
         "reviewers": plots.reviewers(numbers),
+        "review": plots.reviews(numbers),
+        "agreement": plots.agreement(numbers),
+        "hits": plots.hits(numbers),
     }

@@ -5,7 +5,7 @@ An ASGI middleware, because the usual kind would hold back the page's event stre
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,10 +44,15 @@ def allowed_hosts(host: str, configured: str) -> frozenset[str]:
 
 
 class Guard:
-    """Refuses foreign hosts (403), changes from foreign origins (403) and bodies over `max_bytes` (413)."""
+    """Refuses foreign hosts (403), changes from foreign origins (403) and bodies over `max_bytes` (413).
 
-    def __init__(self, app: Application, *, hosts: frozenset[str], max_bytes: int) -> None:
-        self._app, self._hosts, self._max = app, hosts, max_bytes
+    `larger` are endings of paths with a limit of their own.
+    """
+
+    def __init__(
+        self, app: Application, *, hosts: frozenset[str], max_bytes: int, larger: Mapping[str, int] | None = None
+    ) -> None:
+        self._app, self._hosts, self._max, self._larger = app, hosts, max_bytes, dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # the page uses none
@@ -61,7 +66,7 @@ class Guard:
         if refusal is not None:
             await answer.plain(*refusal)
             return
-        body = _Body(receive, self._max)
+        body = _Body(receive, self._limit(scope))
         try:
             await self._app(scope, body, answer)
         except _TooLarge:
@@ -84,9 +89,13 @@ class Guard:
         length = headers.get(b"content-length") or b"0"
         if not length.isdigit():
             return 400, "the request's length is not a number"
-        if int(length) > self._max:
+        if int(length) > self._limit(scope):
             return 413, "the request is too large"
         return None
+
+    def _limit(self, scope: Scope) -> int:
+        path = str(scope["path"])
+        return next((limit for ending, limit in self._larger.items() if path.endswith(ending)), self._max)
 
     def _own(self, origin: str, host: str) -> bool:
         """Another port of this machine is another site; a proxy may change the port of a configured name."""

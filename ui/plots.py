@@ -78,6 +78,24 @@ def reviewers(numbers: Statistics) -> Table:
     return Table("reviewers", "Decisions by reviewer", ("reviewer", "approved", "rejected"), rows)
 
 
+def reviews(numbers: Statistics) -> Table:
+    """Decisions by day: the throughput of review."""
+    rows = tuple((d.date, d.approved, d.rejected, d.flagged, d.reviewers) for d in numbers.review_days)
+    return Table("review", "Decisions by day", ("date", "approved", "rejected", "flagged", "reviewers"), rows)
+
+
+def agreement(numbers: Statistics) -> Table:
+    """For each two reviewers, how often their words on one attempt say the same."""
+    rows = tuple((f"{pair.one} & {pair.other}", pair.agreed, pair.disagreed) for pair in numbers.agreements)
+    return Table("agreement", "Agreement of reviewers", ("reviewers", "agreed", "disagreed"), rows)
+
+
+def hits(numbers: Statistics) -> Table:
+    """Asks by day and the share of them that a graft answered."""
+    rows = tuple((d.date, d.asks, d.grafts, round(d.grafts / d.asks, 4)) for d in numbers.days if d.asks)
+    return Table("hits", "Hit rate", ("date", "asks", "grafts", "hit_rate"), rows)
+
+
 def figure(table: Table) -> Any:
     """The Plotly figure of one of the tables above; None where there is nothing to draw."""
     if not table.rows:
@@ -102,10 +120,16 @@ def figure(table: Table) -> Any:
             yaxis_title="tokens",
             yaxis2={"title": "seconds", "overlaying": "y", "side": "right", "showgrid": False, "rangemode": "tozero"},
         )
+    elif table.name == "hits":
+        chart.add_bar(name="asks", x=across, y=[row[1] for row in table.rows], marker_color=NONE, opacity=0.35)
+        share = [row[3] for row in table.rows]
+        chart.add_scatter(name="hit rate", x=across, y=share, line_color=GOOD, mode="lines+markers", yaxis="y2")
+        right = {"overlaying": "y", "side": "right", "showgrid": False, "range": [0, 1.02], "tickformat": ".0%"}
+        chart.update_layout(yaxis_title="asks", yaxis2={"title": "hit rate", **right})
     else:
         colours = {
             "graft": GOOD, "transfer": WARN, "refuse": BAD, "safe": GOOD, "unsafe": BAD, "unsure": NONE,
-            "artifacts": ACCENT, "approved": GOOD, "rejected": BAD,
+            "artifacts": ACCENT, "approved": GOOD, "rejected": BAD, "flagged": WARN, "agreed": GOOD, "disagreed": BAD,
         }  # fmt: skip
         for place, name in enumerate(table.columns[1:], 1):
             if name in colours:
@@ -119,13 +143,13 @@ def figure(table: Table) -> Any:
         chart.update_layout(barmode="stack", showlegend=len(table.columns) > 2)
     chart.update_layout(
         height=300,
-        margin={"l": 52, "r": 52 if table.name == "saved" else 16, "t": 12, "b": 64},
+        margin={"l": 52, "r": 52 if table.name in ("saved", "hits") else 16, "t": 12, "b": 64},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"size": 12, "color": NONE, "family": "system-ui, sans-serif"},
         legend={"orientation": "h", "y": -0.16, "x": 0, "traceorder": "normal"},
         bargap=0.45 if len(across) > 4 else 0.8,
-        hovermode="x unified" if table.name in ("saved", "verdicts") else "closest",
+        hovermode="x unified" if table.columns[0] == "date" else "closest",
         dragmode=False,
     )
     chart.update_xaxes(type="date" if dated else "category", showgrid=False, linecolor=_GRID)

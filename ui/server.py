@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from fastapi.responses import (
 )
 
 import ui  # noqa: F401  (its environment must be set before gradio is imported)
+from library import exchange
 from library.digest import Digest
-from library.errors import CorruptError, FormatError, NotFound, ScionError
+from library.errors import CorruptError, FormatError, NotFound, ScionError, UsageError
 from ui.access import COOKIE, FROM_OUTSIDE, SESSION_SECONDS, Access, Denied, Right, Throttled
 from ui.guard import Guard, allowed_hosts
 from ui.render import figures
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 MAX_REQUEST_BYTES = 64 << 20
+UPLOAD_MIB = 128  # a file that somebody picks on the page; larger bundles go by the command line
+MAX_EXPORT_BYTES = 4 << 30
 _PIECE = 1 << 20
 _OPEN = frozenset({"/healthz", "/login", "/logout"})
 _WITHOUT_BYTES = ("evicted", "quarantined", "revoked")
@@ -66,7 +70,7 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
         blocked_paths=[str(settings.library.expanduser().resolve()), str(Path.cwd())],
         favicon_path=str(theme.ASSETS / "favicon.svg"),
         show_error=False,
-        max_file_size="16mb",
+        max_file_size=f"{UPLOAD_MIB}mb",
         ssr_mode=False,
         enable_monitoring=False,
         footer_links=[],
@@ -77,7 +81,8 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
     _close(demo)
     app.add_middleware(_Door, access=access, root=settings.root_path.rstrip("/"))
     hosts = allowed_hosts(settings.host, settings.allowed_hosts)
-    app.add_middleware(Guard, hosts=hosts, max_bytes=MAX_REQUEST_BYTES)
+    larger = {"/gradio_api/upload": (UPLOAD_MIB + 1) << 20}
+    app.add_middleware(Guard, hosts=hosts, max_bytes=MAX_REQUEST_BYTES, larger=larger)
     return app
 
 
@@ -170,6 +175,8 @@ def _add_login(app: FastAPI, access: Access, settings: Settings, style: str) -> 
 
 
 def _add_files(app: FastAPI, page: Any) -> None:
+    from ui import carry
+
     access, library = page.access, page.engine.library
     private = {"Cache-Control": "no-store"}
 
@@ -203,6 +210,38 @@ def _add_files(app: FastAPI, page: Any) -> None:
                 "Content-Length": str(len(held)),
                 "Content-Disposition": f'attachment; filename="{name}"',
                 "ETag": f'"{parsed.hex}"',
+            },
+        )
+
+    @app.get("/bundle")
+    def bundle(request: Request, digest: str = "", text: str = "", state: str = "") -> Response:
+        """One artifact, those that a search finds, or all published ones, as a bundle that any library can import."""
+        access.require(request, Right.VIEW)
+        rows = exchange.exportable(library, carry.wanted(library, digest, text, state))
+        if sum(row.size_bytes for row in rows) > MAX_EXPORT_BYTES:
+            raise UsageError(f"more than {MAX_EXPORT_BYTES >> 30} GiB: use `python app.py library export`")
+        held = tempfile.TemporaryFile()  # noqa: SIM115  (closed when it was sent; it has no name meanwhile)
+        try:
+            exchange.write_export(library, held, rows)
+        except BaseException:
+            held.close()
+            raise
+        size = held.tell()
+        held.seek(0)
+
+        def pieces() -> Iterator[bytes]:
+            with held:
+                while piece := held.read(_PIECE):
+                    yield piece
+
+        name = f"scion-{len(rows)}.bundle"
+        return StreamingResponse(
+            pieces(),
+            media_type="application/octet-stream",
+            headers={
+                **private,
+                "Content-Length": str(size),
+                "Content-Disposition": f'attachment; filename="{name}"',
             },
         )
 

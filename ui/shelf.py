@@ -11,8 +11,9 @@ import gradio as gr
 from library.artifact import decode_header
 from library.errors import CorruptError, NotFound, ScionError, UsageError
 from library.search import PREFIX, Record
+from ui import carry, custody
 from ui.access import Right
-from ui.page import Page, done, fault, panel, pickable, picked
+from ui.page import Page, fault, panel, pickable, picked
 from ui.render import artifact as show
 from ui.render import jobs as job_show
 from ui.render import prose, records
@@ -42,9 +43,10 @@ class Shelf:
     graft: gr.Button
     verify: gr.Button
     audit: gr.Button
+    certify: gr.Button
     verify_all: gr.Button
-    reason: gr.Textbox
-    revoke: gr.Button
+    custody: custody.Custody
+    carry: carry.Carry
     job: gr.State
     work: gr.HTML
     chat: gr.Chatbot
@@ -58,7 +60,9 @@ class Shelf:
 
     @property
     def record(self) -> list[Any]:
-        return [self.detail, self.solution, self.outcomes, self.actions, self.chosen, self.message]
+        return [
+            self.detail, self.solution, self.outcomes, self.actions, self.chosen, self.message, *self.custody.shown,
+        ]  # fmt: skip
 
 
 def build(page: Page) -> Shelf:
@@ -78,6 +82,7 @@ def build(page: Page) -> Shelf:
                 back = gr.Button("← Newer", size="sm", min_width=80, visible=False, elem_id="library-back")
                 forward = gr.Button("Older →", size="sm", min_width=80, visible=False, elem_id="library-forward")
                 verify_all = gr.Button("Check all bytes", size="sm", min_width=80, elem_id="library-verify-all")
+            carrying = carry.build()
         with gr.Column(scale=5, min_width=320):
             message = panel(elem_id="library-message")
             work = panel(elem_id="library-work")
@@ -87,6 +92,8 @@ def build(page: Page) -> Shelf:
                     graft = gr.Button("Try in the graft lab", size="sm", min_width=80, elem_id="library-graft")
                     verify = gr.Button("Check bytes", size="sm", min_width=80, elem_id="library-verify")
                     audit = gr.Button("Replay audit", size="sm", min_width=80, elem_id="library-audit")
+                    certify = gr.Button("Certify here", size="sm", min_width=80, elem_id="library-certify")
+                deciding = custody.build_decision()
                 with gr.Accordion("Solution", open=False, elem_classes="sc-fold-block"):
                     solution = gr.Markdown(latex_delimiters=prose.DELIMITERS, elem_classes="sc-solution")
                 with gr.Accordion("Outcomes", open=False, elem_classes="sc-fold-block"):
@@ -101,12 +108,11 @@ def build(page: Page) -> Shelf:
                     )
                     ask = gr.Textbox(label="Message", placeholder="Explain the last step.", elem_id="library-say")
                     send = gr.Button("Send", size="sm", elem_id="library-send")
-                with gr.Accordion("Take out of use", open=False, elem_classes="sc-fold-block"):
-                    reason = gr.Textbox(label="Reason (required)", elem_id="library-reason")
-                    revoke = gr.Button("Revoke for good", variant="stop", size="sm", elem_id="library-revoke")
+                keeping = custody.build(deciding)
     return Shelf(
         search, state, order, table, back, forward, gr.State(0), gr.State(""), message, detail, solution, outcomes,
-        actions, graft, verify, audit, verify_all, reason, revoke, gr.State(""), work, chat, gr.State([]), ask, send,
+        actions, graft, verify, audit, certify, verify_all, keeping, carrying, gr.State(""), work, chat, gr.State([]),
+        ask, send,
     )  # fmt: skip
 
 
@@ -145,21 +151,14 @@ def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
     def audit(chosen: str, request: gr.Request) -> tuple[Any, Html]:
         return _submit(page, request, lambda by: page.engine.submit_audit(chosen, by=by), Right.SOLVE)
 
+    def certify(chosen: str, request: gr.Request) -> tuple[Any, Html]:
+        return _submit(page, request, lambda by: page.engine.submit_certify(chosen, by=by), Right.SOLVE)
+
     async def watch(job_id: str, request: gr.Request) -> AsyncIterator[Any]:
         if not job_id:
             return
         async for view in page.follow(job_id, request, "check"):
             yield show.work(view)
-
-    def revoke(chosen: str, reason: str, request: gr.Request) -> tuple[Html, str]:
-        try:
-            person = page.who(request, Right.ADMIN)
-            if not chosen:
-                raise UsageError("choose an artifact first")
-            gone = page.engine.library.revoke(chosen, reason=(reason or "").strip(), actor=person.name)
-        except ScionError as error:
-            return fault(error), reason
-        return done("Revoked; it will not be grafted again." if gone else "It was revoked already."), ""
 
     def say(chosen: str, text: str, said: list[str], request: gr.Request) -> tuple[Any, Any, Any, Any, Any]:
         try:
@@ -194,14 +193,17 @@ def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
     tab.forward.click(step(PAGE), [*scope, tab.offset, tab.chosen], tab.listing, **private)
     tab.table.pick(pick, [*scope, tab.offset], [*everything, tab.chat, tab.said, tab.ask, tab.work], **private)
     for button, handler, given in (
-        (tab.verify, verify, [tab.chosen]), (tab.audit, audit, [tab.chosen]), (tab.verify_all, verify_all, []),
+        (tab.verify, verify, [tab.chosen]), (tab.audit, audit, [tab.chosen]), (tab.certify, certify, [tab.chosen]),
+        (tab.verify_all, verify_all, []),
     ):  # fmt: skip
         button.click(handler, given, [tab.job, tab.message], **private).success(
             watch, [tab.job], [tab.work], concurrency_limit=None, **private
         ).then(fill, [*scope, tab.offset, tab.chosen], everything, **private)
-    tab.revoke.click(revoke, [tab.chosen, tab.reason], [tab.message, tab.reason], **private).then(
-        _keep_message(fill), [*scope, tab.offset, tab.chosen], everything, **private
-    )
+    for event in (
+        *custody.wire(tab.custody, page, tab.chosen, tab.message),
+        *carry.wire(tab.carry, page, tab.search, tab.state, tab.chosen, opened),
+    ):
+        event.then(_keep_message(fill), [*scope, tab.offset, tab.chosen], everything, **private)
     gr.on(
         [tab.send.click, tab.ask.submit],
         say,
@@ -212,8 +214,13 @@ def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
 
 
 def _keep_message(fill: Any) -> Any:
+    """Like `fill`, but what was said last stays: it follows the four of the listing and five of the record."""
+    place = 9
+
     def go(text: str, state: str, order: str, offset: int, chosen: str, request: gr.Request) -> list[Any]:
-        return [*fill(text, state, order, offset, chosen, request)[:-1], gr.skip()]
+        filled = fill(text, state, order, offset, chosen, request)
+        filled[place] = gr.skip()
+        return filled
 
     return go
 
@@ -266,7 +273,8 @@ def _find(page: Page, words: str, states: list[str] | None, order: str, offset: 
 
 def _record(page: Page, request: gr.Request, chosen: str) -> list[Any]:
     """One artifact, in the order of `Shelf.record`."""
-    nothing = [show.detail(None, None), "", records.outcomes(()), gr.update(visible=False), "", Html("")]
+    closed = custody.shown("")
+    nothing = [show.detail(None, None), "", records.outcomes(()), gr.update(visible=False), "", Html(""), *closed]
     try:
         page.who(request)
         if not chosen:
@@ -276,7 +284,7 @@ def _record(page: Page, request: gr.Request, chosen: str) -> list[Any]:
         found = library.outcomes(artifact=row.digest, limit=50)
         measured = library.measurements(artifact=row.digest, limit=10)
     except ScionError as error:
-        return [*nothing[:-1], fault(error)]
+        return [*nothing[: -len(closed) - 1], fault(error), *closed]
     manifest, trouble = None, Html("")
     if row.state in ("published", "held", "imported") and row.size_bytes <= _MANIFEST_LIMIT:
         try:  # the bytes are verified before anything in them is believed
@@ -292,4 +300,5 @@ def _record(page: Page, request: gr.Request, chosen: str) -> list[Any]:
         gr.update(visible=row.state not in ("revoked", "quarantined")),
         row.digest,
         trouble,
+        *custody.shown(row.state),
     ]

@@ -70,3 +70,23 @@ def test_reviewers_and_states(library: Library) -> None:
     assert found.stored_bytes == 600
     assert [(who.name, who.approved, who.rejected) for who in found.reviewers] == [("ada", 2, 0), ("bob", 0, 1)]
     assert found.attempts == 3
+
+
+def test_review_by_day_and_agreement_by_pair(library: Library) -> None:
+    both, apart, taken_back = (attempt_of(library, name) for name in ("one", "two", "three"))
+    words = [
+        (both, "ada", "approve"), (both, "bob", "approve"), (apart, "ada", "approve"), (apart, "bob", "reject"),
+        (apart, "eve", "reject"), (taken_back, "ada", "approve"), (taken_back, "ada", "undo"),
+        (taken_back, "bob", "reject"),
+    ]  # fmt: skip
+    for attempt, reviewer, action in words:
+        version = library.attempt(attempt).version
+        settles = action == "reject" and reviewer == "eve"
+        library.decide(attempt, version=version, reviewer=reviewer, action=action, reason="so", settles=settles)
+    found = library.statistics()
+    (day,) = found.review_days
+    assert (day.approved, day.rejected, day.flagged, day.reviewers) == (4, 3, 0, 3)
+    pairs = [(p.one, p.other, p.agreed, p.disagreed) for p in found.agreements]
+    assert pairs == [("ada", "bob", 1, 1), ("ada", "eve", 0, 1), ("bob", "eve", 1, 0)]
+    assert found.agreement == 0.5
+    assert library.statistics(since="2999").agreement is None

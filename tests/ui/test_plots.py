@@ -4,10 +4,11 @@ import csv
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from library.statistics import Day, Reviewer, Statistics
+from library.statistics import Agreement, Day, ReviewDay, Reviewer, Statistics
 from tests.ui.hostile import TEXTS
 from tests.ui.label import label_of
 from ui import plots
@@ -48,6 +49,21 @@ def test_nothing_to_draw_is_no_figure(make: object) -> None:
 def test_figures_are_readable_on_light_and_dark(table: plots.Table) -> None:
     layout = plots.figure(table).layout
     assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_hits_review_and_agreement_have_their_figures() -> None:
+    seen = replace(
+        numbers(DAYS),
+        review_days=(ReviewDay("2026-01-01", 3, 1, 0, 2),),
+        agreements=(Agreement("ada", "bob", 5, 1),),
+    )
+    assert plots.hits(seen).rows == (("2026-01-01", 4, 3, 0.75), ("2026-01-02", 2, 1, 0.5))
+    assert plots.reviews(seen).rows == (("2026-01-01", 3, 1, 0, 2),)
+    assert plots.agreement(seen).rows == (("ada & bob", 5, 1),)
+    drawn = {trace.name: list(trace.y) for trace in plots.figure(plots.agreement(seen)).data}
+    assert drawn == {"agreed": [5], "disagreed": [1]}
+    assert [trace.name for trace in plots.figure(plots.hits(seen)).data] == ["asks", "hit rate"]
+    assert seen.agreement == 5 / 6
 
 
 def test_labels_are_counted_by_source() -> None:

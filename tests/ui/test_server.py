@@ -122,7 +122,7 @@ def test_a_wrong_password_is_told_and_slowed_down(nobody: httpx.Client) -> None:
 
 PRIVATE = [
     "/config", "/gradio_api/info", "/gradio_api/startup-events", "/artifacts/blake3:" + "0" * 64, "/figures/saved.csv",
-    "/labels.jsonl", "/gradio_api/queue/data?session_hash=x",
+    "/bundle", "/labels.jsonl", "/gradio_api/queue/data?session_hash=x",
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.ui.serving import ROOT, Server, served
 
 SECRET = '{"problem": "a secret of the server"}\n'
-FIELDS = ("batch-file", "books-files")
+FIELDS = ("batch-file", "books-files", "import-file")
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def work(view: JobView) -> Html:
                 "sc-line",
                 parts.state(view.state),
                 span("sc-strong", jobs.kind(view.kind)),
-                span("sc-muted", view.progress.note),
+                span("sc-muted", view.progress.note or view.progress.phase),
             ),
             parts.bar(view.progress.tokens, view.progress.budget, "progress"),
         )

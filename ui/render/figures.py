@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from ui.render import parts, words
 from ui.render.html import Html, div, join, span, tag
@@ -59,11 +60,10 @@ def top(model: str, artifacts: int, pending: int, person: str, role: str, *, roo
     )
 
 
-def title(text: str, name: str, root: str) -> Html:
-    """A figure's heading with the link to its data."""
-    link = tag(
-        "a", "CSV", href=f"{root.rstrip('/')}/figures/{name}.csv", download=f"{name}.csv", aria_label=f"{text} as CSV"
-    )
+def title(text: str, name: str, root: str, span_: str = "All") -> Html:
+    """A figure's heading with the link to its data, over the same range of days."""
+    address = f"{root.rstrip('/')}/figures/{name}.csv?{urlencode({'days': span_})}"
+    link = tag("a", "CSV", href=address, download=f"{name}.csv", aria_label=f"{text} as CSV")
     return div("sc-heading", tag("h2", text), span("sc-push sc-small", link))
 
 
@@ -85,6 +85,11 @@ def tiles(numbers: Statistics, counts: ReviewCounts) -> Html:
         parts.stat("Energy of asks", joules, f"about {words.count(numbers.flops)} FLOP" if numbers.flops else None),
         parts.stat("Hit rate", "–" if rate is None else f"{rate:.0%}", f"of {words.plural(numbers.asks, 'ask')}"),
         parts.stat("Wrong grafts", words.count(numbers.wrong), wrong),
+        parts.stat(
+            "Reviewers agree",
+            "–" if numbers.agreement is None else f"{numbers.agreement:.0%}",
+            "nothing judged twice" if numbers.agreement is None else "of words on one attempt",
+        ),
         parts.stat("Artifacts", words.count(held.get("published", 0)), words.bytes_(numbers.stored_bytes)),
         parts.stat(
             "To review",

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "solve": "Solve", "ask": "Ask the library", "compare": "Graft lab", "chat": "Continue", "audit": "Replay audit",
-    "verify": "Integrity check", "ingest": "Build a book", "book": "Ask a book", "pack": "Pack a book",
-    "drop": "Drop a book's states",
+    "verify": "Integrity check", "certify": "Certificate", "ingest": "Build a book", "book": "Ask a book",
+    "pack": "Pack a book", "drop": "Drop a book's states",
 }  # fmt: skip
 
 
