@@ -206,6 +206,8 @@ def _additive(d: Difference) -> str | None:
             high += 1
         sentence = {u.key for u in units[low:high]}
         asked = high < len(units) and units[high].key == "?"
+        if sum(u.kind == "number" for u in units[low:high]) > 1:
+            continue  # `24 before noon and 18 more after noon` may compare the two
         follows = _near(units, last)
         if not asked and not sentence & _COMPARING and follows is not None and follows.kind in ("word", "punct"):
             return "`more` without a comparison only says that something is added"

@@ -9,8 +9,10 @@ from collections import Counter
 from typing import NamedTuple
 
 from core.gate.alike import alike
-from core.gate.lexicon import closed_sets, lemma, stop_words
+from core.gate.lexicon import closed_sets, lemma, stop_words, unit_words
 from core.gate.measures import measures, orphan
+from core.gate.people import acting, asked_names, introduced_in_another_order, strange_names
+from core.gate.quantities import Quantity
 from core.gate.reading import Reading, Word
 from core.gate.roles import roles
 from core.gate.target import question_differs, same_target, target
@@ -19,7 +21,7 @@ from core.gate.verdict import Reason
 # Classes whose coming or going changes the answer however the rest is worded.
 _HARD = frozenset(
     "at_least at_most maximum minimum negation lose borrow tax reverse probability replacement "  # noqa: SIM905
-    "consecutive even odd ratio".split()
+    "consecutive even odd ratio round form alternate less".split()
 )
 _ASKED_OPERATIONS = frozenset(
     {"left", "more", "less", "average", "ratio", "difference", "product", "quotient", "probability"}
@@ -41,16 +43,13 @@ _POLES = (
     ("buy", "sell"), ("increase", "decrease"), ("discount", "tax"), ("profit", "lose"), ("total", "average"),
     ("total", "difference"), ("perimeter", "area"), ("area", "volume"),
 )  # fmt: skip
-_DAYS = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "  # noqa: SIM905
-    "september october november december".split()
-)
 _CURRENCIES = {
     "\\$": "dollar", "dollar": "dollar", "cent": "dollar", "¢": "dollar", "€": "euro", "euro": "euro", "£": "sterling",
     "¥": "yen", "yen": "yen", "₹": "rupee", "rupee": "rupee",
 }  # fmt: skip
 _OPERATORS = frozenset("+ = × ÷ * / < > ≤ ≥ ≠ ± ^{ _{ ! ~- √".split())  # noqa: SIM905
 _SHORTEST = 4
+_NEAR = 6
 _AMOUNTS = frozenset({"amount", "number", "balance", "quantity", "total", "money", "time"})
 # Two ways to ask for one thing.
 _ASKED_ALIKE = (frozenset({"more", "difference"}), frozenset({"less", "difference"}))
@@ -91,13 +90,14 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     flipped = _flipped(stored, query)
     if flipped:
         against.append(Reason("flip", f"turned round: {flipped}"))
-    strange_a, strange_b = _strange_names(stored, query)
-    if strange_a and strange_b:
-        against.append(Reason("names", f"other names: {_list(strange_a)} in one text, {_list(strange_b)} in the other"))
-    asked_names = [_asked_names(reading, stored.names & query.names) for reading in (stored, query)]
-    if all(asked_names) and asked_names[0] != asked_names[1]:
+    strange_a, strange_b = strange_names(stored, query)
+    if (strange_a and strange_b) or acting(stored, strange_a) or acting(query, strange_b):
+        names = " and ".join(_list(names) or "none" for names in (strange_a, strange_b))
+        against.append(Reason("names", f"the names differ: {names}"))
+    asked_about = [asked_names(reading, stored.names & query.names) for reading in (stored, query)]
+    if all(asked_about) and asked_about[0] != asked_about[1]:
         against.append(
-            Reason("target", f"one question is about {_list(asked_names[0])}, one about {_list(asked_names[1])}")
+            Reason("target", f"one question is about {_list(asked_about[0])}, one about {_list(asked_about[1])}")
         )
     hard = sorted((load_a ^ load_b) & _HARD)
     if not hard and _count(stored, "negation") != _count(query, "negation"):
@@ -109,9 +109,13 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     asked = {name for name in asked if name not in (load_a & load_b) or name in _ASKED_OPERATIONS}
     if asked and asked not in _ASKED_ALIKE:
         against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
-    for one, other, loads in ((stored, query, load_a - load_b), (query, stored, load_b - load_a)):
-        if "each" in loads and "all" in other.lower and "all" not in one.lower:
+    if moved := introduced_in_another_order(stored, query):
+        against.append(Reason("roles", f"{moved} come in another order"))
+    for one, other in ((stored, query), (query, stored)):
+        if _count(one, "each") > _count(other, "each") and _alls(other) > _alls(one):
             against.append(Reason("qualifier", "one text says each, the other all"))
+    if spread := _distribution(stored, query) or _distribution(query, stored):
+        against.append(Reason("qualifier", f"one text says each, the other all, for {spread}"))
     singled = [_singles_out(reading) for reading in (stored, query)]
     if singled[0] != singled[1] and "total" in (asked_a ^ asked_b) and ("total" in asked_b) == singled[0]:
         against.append(Reason("target", "one question asks for each, the other for the total"))
@@ -158,8 +162,40 @@ def _signs(reading: Reading) -> Counter[str]:
 
 
 def _singles_out(reading: Reading) -> bool:
+    """Whether the question is about one of several; `each day` only tells how often."""
     first, last = reading.question
-    return any(t.text.lower() in ("each", "every", "apiece", "individual") for t in reading.tokens[first:last])
+    words = [t.text.lower() for t in reading.tokens[first : last + 1]]
+    return any(
+        word in ("each", "every", "apiece", "individual") and lemma(after) not in unit_words()
+        for word, after in zip(words, [*words[1:], ""], strict=True)
+    )
+
+
+def _distribution(stored: Reading, query: Reading) -> str:
+    """The first number that is told of each in one text and of all in the other; else empty."""
+    for q in stored.numbers:
+        mates = [p for p in query.numbers if p.value == q.value]
+        near = [_spread(query, p) for p in mates]
+        if near and _spread(stored, q) == (True, False) and all(n == (False, True) for n in near):
+            return str(q.value)
+    return ""
+
+
+def _spread(reading: Reading, q: Quantity) -> tuple[bool, bool]:
+    """Whether a word of the class of `each`, and whether `all`, stands near a number in its sentence."""
+    near = [
+        k
+        for k in range(max(0, q.first - _NEAR), min(len(reading.tokens), q.last + _NEAR))
+        if reading.sentence_of[k] == reading.sentence_of[q.first]
+    ]
+    words = {reading.tokens[k].text.lower() for k in near}
+    return any(w.load == "each" and w.token in near for w in reading.words), "all" in words
+
+
+def _alls(reading: Reading) -> int:
+    """How often a text says `all` of things; `in all` and `all together` are totals."""
+    covered = {w.token + k for w in reading.words if w.load for k in range(len(w.base.split()))}
+    return sum(t.text.lower() == "all" for k, t in enumerate(reading.tokens) if k not in covered)
 
 
 def _count(reading: Reading, load: str) -> int:
@@ -197,22 +233,3 @@ def _points_back(reading: Reading, word: Word) -> bool:
 
 def _list(names: set[str]) -> str:
     return ", ".join(sorted(name.capitalize() for name in names))
-
-
-def _asked_names(reading: Reading, shared: frozenset[str]) -> set[str]:
-    first, last = reading.question
-    return {t.text.lower() for t in reading.tokens[first:last] if t.kind == "word" and t.text.lower() in shared - _DAYS}
-
-
-def _strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]:
-    """Names of each text that the other does not mention at all, its plural or singular included."""
-    words_a = {t.text.lower() for t in stored.tokens if t.kind == "word"}
-    words_b = {t.text.lower() for t in query.tokens if t.kind == "word"}
-    return (
-        {n for n in stored.names if n not in words_b and _single(n) not in words_b},
-        {n for n in query.names if n not in words_a and _single(n) not in words_a},
-    )
-
-
-def _single(name: str) -> str:
-    return name[:-1] if name.endswith("s") else name + "s"

@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 from core.gate.alike import DERIVED, KIN, alike, best
 from core.gate.lexicon import classes, lemma, stop_words, unit_words
+from core.gate.people import actor_differs, kind_of
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 
-_CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "(", ")", "—"})
-_TURNING = frozenset({"by", "from", "receive", "get", "together", "both", "each"})
+_PRONOUNS = frozenset({"them", "these", "those", "which"})
 _WINDOW = 7
+_WHOLES: dict[tuple[Fraction | int, str], str] = {
+    (7, "day"): "week",
+    (12, "month"): "year",
+    (24, "hour"): "day",
+    (60, "minute"): "hour",
+    (60, "second"): "minute",
+}
 _ONES = frozenset({"a", "an", "each", "per", "every", "full", "whole", "single", "one", "first"})
 
 
@@ -43,7 +50,7 @@ def roles(stored: Reading, query: Reading) -> Roles:
     strange_pairs = _units_differ(a, b, stored, query)
     missing, extra, loose = _unpaired(a, b, stored, query)
     reordered = _reordered(a, b, stored, query)
-    actors = _actor_differs(a, b, stored, query) or _misplaced(a, b, stored, query) or _misplaced(b, a, query, stored)
+    actors = actor_differs(a, b, stored, query) or _misplaced(a, b, stored, query) or _misplaced(b, a, query, stored)
     strange = (
         tuple(sorted(_measured(a, stored) - _spoken(query)) + sorted(_measured(b, query) - _spoken(stored)))
         or strange_pairs
@@ -63,27 +70,22 @@ def roles(stored: Reading, query: Reading) -> Roles:
     return Roles(missing, extra, reordered, strange, actors, loose, fit, margin)
 
 
-def _group(q: Quantity) -> tuple[Fraction, str]:
-    """Numbers match within a group: `twice` never stands for a count of 2, `50%` may stand for a half."""
-    return q.value, "times" if q.form == "times" else "share" if q.form in ("part", "percent") else "count"
-
-
 def _unpaired(
     a: list[Quantity], b: list[Quantity], stored: Reading, query: Reading
 ) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """Values without a counterpart on either side, and how many mere back-references had none."""
-    all_a, all_b = Counter(map(_group, a)), Counter(map(_group, b))
+    all_a, all_b = Counter(map(kind_of, a)), Counter(map(kind_of, b))
     loose_a = [_is_loose(q, stored, query, all_b) for q in a]
     loose_b = [_is_loose(q, query, stored, all_a) for q in b]
-    firm_a = Counter(_group(q) for q, loose in zip(a, loose_a, strict=True) if not loose)
-    firm_b = Counter(_group(q) for q, loose in zip(b, loose_b, strict=True) if not loose)
+    firm_a = Counter(kind_of(q) for q, loose in zip(a, loose_a, strict=True) if not loose)
+    firm_b = Counter(kind_of(q) for q, loose in zip(b, loose_b, strict=True) if not loose)
     missing, extra = firm_a - firm_b, firm_b - firm_a
     # a firm number in words may answer to a back-reference (`two DVDs`, `these two DVDs`), one in figures may not
     for side, numbers, other in ((missing, a, all_b - firm_b), (extra, b, all_a - firm_a)):
         for q in numbers:
-            if q.in_words and side[_group(q)] > 0 and other[_group(q)] > 0:
-                side[_group(q)] -= 1
-                other[_group(q)] -= 1
+            if q.in_words and side[kind_of(q)] > 0 and other[kind_of(q)] > 0:
+                side[kind_of(q)] -= 1
+                other[kind_of(q)] -= 1
     surplus = sum(((all_a - all_b) + (all_b - all_a)).values())
     return _show(missing), _show(extra), surplus
 
@@ -98,19 +100,40 @@ def _is_loose(q: Quantity, reading: Reading, other: Reading, counterpart: Counte
     after = reading.tokens[q.last].text if q.last < len(reading.tokens) else ""
     if q.form != "count" or before == "\\$":
         return False
+    if _spans_a_unit(q, reading, other):
+        return True
+    if q.value == 1 and after == "of":
+        # `one of them is given away` is an event, `Ann, one of the girls` points
+        return not any(t.text.lower() in _PRONOUNS for t in reading.tokens[q.last + 1 : q.last + 2])
     if q.value == 1:
         return q.in_words or _one_of(other, after)
     if q.value <= 4 and q.in_words and before in ("the", "these", "those", "both", "other", "all"):
         return True
-    return counterpart[_group(q)] > 0 and after == "-" and before == "the"
+    return counterpart[kind_of(q)] > 0 and after == "-" and before == "the"
+
+
+def _spans_a_unit(q: Quantity, reading: Reading, other: Reading) -> bool:
+    """`7 days` where the other text says `a week` once more."""
+    whole = _WHOLES.get((q.value, counted(reading, q)), "")
+    return bool(whole) and _mentions(other, whole) > _mentions(reading, whole)
+
+
+def _mentions(reading: Reading, unit: str) -> int:
+    tokens = reading.tokens
+    return sum(
+        tokens[k].kind == "word"
+        and unit_words().get(lemma(tokens[k].text)) == unit
+        and tokens[k - 1].text.lower() in ("a", "an", "one")
+        for k in range(1, len(tokens))
+    )
 
 
 def _reordered(a: list[Quantity], b: list[Quantity], stored: Reading, query: Reading) -> str:
     """The first number that comes at another place, or an empty string. Back-references do not count, nor do numbers
     that tell themselves apart by what they count (`6 months were $8` and `$8 a month for 6 months`)."""
-    all_a, all_b = Counter(map(_group, a)), Counter(map(_group, b))
-    firm_a = [q for q in a if all_b[_group(q)] and not _is_loose(q, stored, query, all_b)]
-    firm_b = [q for q in b if all_a[_group(q)] and not _is_loose(q, query, stored, all_a)]
+    all_a, all_b = Counter(map(kind_of, a)), Counter(map(kind_of, b))
+    firm_a = [q for q in a if all_b[kind_of(q)] and not _is_loose(q, stored, query, all_b)]
+    firm_b = [q for q in b if all_a[kind_of(q)] and not _is_loose(q, query, stored, all_a)]
     values_a, values_b = [q.value for q in firm_a], [q.value for q in firm_b]
     if len(values_a) != len(values_b):
         # one side repeats a number in other words: compare where each first comes
@@ -160,67 +183,11 @@ def counted(reading: Reading, q: Quantity) -> str:
     return ""
 
 
-def _actor_differs(a: list[Quantity], b: list[Quantity], stored: Reading, query: Reading) -> str:
-    """Two people whose numbers are exchanged, or who change places round one number, in words; else empty."""
-    people = frozenset(n for n in stored.names & query.names if _acts(stored, n) or _acts(query, n))
-    if len(people) < 2:
-        return ""
-    owners_a = {_group(q): _owner(stored, q, people) for q in a}
-    owners_b = {_group(q): _owner(query, q, people) for q in b}
-    for group, own in owners_a.items():
-        other = owners_b.get(group, "")
-        if not own or not other or own == other:
-            continue
-        if any(owners_a[g] == other and owners_b.get(g) == own for g in owners_a if g != group):
-            return f"{own.capitalize()} or {other.capitalize()} for {group[0]}"
-    for q in a:
-        pair = _clause_names(stored, q, people)
-        for mate in (p for p in b if _group(p) == _group(q)):
-            reverse = _clause_names(query, mate, people)
-            if len(pair) == 2 and reverse == pair[::-1]:
-                return f"{pair[0].capitalize()} and {pair[1].capitalize()} change places round {q.value}"
-    return ""
-
-
-def _acts(reading: Reading, name: str) -> bool:
-    """Whether a name does something: it stands where a subject or an owner stands, not after a preposition."""
-    for index, token in enumerate(reading.tokens):
-        if token.text.lower() == name:
-            before = reading.tokens[index - 1].text.lower() if index else ""
-            if before not in ("in", "on", "at", "for", "to", "of", "during", "by", "the", "-"):
-                return True
-    return False
-
-
-def _owner(reading: Reading, q: Quantity, people: frozenset[str]) -> str:
-    """The name nearest before a number in its sentence, else the nearest after it there, else empty."""
-    sentence = reading.sentence_of[q.first]
-    for index in range(q.first - 1, -1, -1):
-        if reading.sentence_of[index] != sentence:
-            break
-        if reading.tokens[index].text.lower() in people:
-            return reading.tokens[index].text.lower()
-    return ""
-
-
-def _clause_names(reading: Reading, q: Quantity, people: frozenset[str]) -> list[str]:
-    """The different names in a number's clause in order; empty where it is passive, which turns the order round."""
-    first, last = q.first, q.last
-    while first and reading.tokens[first - 1].text not in _CLAUSE_ENDS:
-        first -= 1
-    while last < len(reading.tokens) and reading.tokens[last].text not in _CLAUSE_ENDS:
-        last += 1
-    words = [t.text.lower() for t in reading.tokens[first:last]]
-    if any(w in _TURNING or lemma(w) in _TURNING for w in words):
-        return []
-    return list(dict.fromkeys(w for w in words if w in people))
-
-
 def _units_differ(a: list[Quantity], b: list[Quantity], stored: Reading, query: Reading) -> tuple[str, ...]:
     """Units of a number whose counterparts all have another unit of measure."""
     for q in a:
         unit = _measured([q], stored)
-        others = [_measured([p], query) for p in b if _group(p) == _group(q)]
+        others = [_measured([p], query) for p in b if kind_of(p) == kind_of(q)]
         if unit and others and all(other and other != unit for other in others):
             return tuple(sorted(unit | others[0]))
     return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.gate.alike import DERIVED, KIN, best, opposite
+from core.gate.alike import DERIVED, KIN, alike, best, opposite
 from core.gate.lexicon import lemma, stop_words, unit_words
 from core.gate.reading import Reading
 from core.gate.verdict import Reason
@@ -180,17 +180,29 @@ def question_differs(stored: Reading, query: Reading) -> list[Reason]:
         unit = table.get(one.head[0]) if one.head else None
         if unit is None or unit in units_other:
             continue
-        # `how many gallons of water` and `how much water`; that the body measures alike is told elsewhere
+        # `how many gallons of water` and `how much water`, where both texts speak of gallons
         thing = bool(other.head) and any(best(word, other.head[:2]) >= DERIVED for word in one.head[1:])
-        if not (thing or (one.dimension and one.dimension == other.dimension)):
+        asked_in = unit in _units_of(query if one is target_a else stored)
+        if not asked_in or not (thing or (one.dimension and one.dimension == other.dimension)):
             out.append(Reason("unit", f"only one question asks for {unit}"))
             break
+    spoken_a, spoken_b = ({w.base for w in r.words if w.base not in r.names} for r in (stored, query))
+    for x in target_a.head:
+        for y in target_b.head:
+            both = {x, y} <= spoken_a & spoken_b and x not in target_b.words and y not in target_a.words
+            if both and not alike(x, y):
+                out.append(Reason("target", f"one question is about “{x}”, one about “{y}”, and both texts know both"))
     words_a, words_b = target_a.words, target_b.words
     for x in sorted(words_a - words_b):
         for y in sorted(words_b - words_a):
             if opposite(x, y):
                 out.append(Reason("flip", f"the questions say “{x}” and “{y}”"))
     return out
+
+
+def _units_of(reading: Reading) -> set[str]:
+    table = unit_words()
+    return {table[base] for t in reading.tokens if (base := lemma(t.text) if t.kind == "word" else t.text) in table}
 
 
 def _question_units(reading: Reading) -> set[str]:
