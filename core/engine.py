@@ -135,8 +135,12 @@ class Engine(Handlers, Deciding):
         return self.worker.enqueue("chat", payload, by)
 
     def submit_audit(self, digest: str, *, by: str) -> str:
-        """Queue a replay audit: rebuild the state from its tokens and compare."""
+        """Queue a replay audit: rebuild the state from its tokens and compare. Goes on after an interruption."""
         return self.worker.enqueue("audit", {"digest": self.library.artifact(digest).digest}, by)
+
+    def submit_rebuild(self, digest: str, *, by: str) -> str:
+        """Queue giving an evicted artifact its bytes again, by replay."""
+        return self.worker.enqueue("rebuild", {"digest": self.library.artifact(digest).digest}, by)
 
     def submit_certify(self, digest: str, *, by: str) -> str:
         """Queue a measurement of the certificate in this environment."""

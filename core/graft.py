@@ -18,9 +18,10 @@ from core.state import restore, tensors_from_artifact
 from library.artifact import Artifact
 from library.digest import digest_bytes
 from library.errors import FormatError, IdentityMismatch
-from library.manifest import Certificate, Fingerprint
+from library.manifest import Certificate, Fingerprint, Manifest
 
 ANSWER_TOKENS = 64  # longest replayed answer
+LARGEST_BATCH = 64  # the most that SCION_BATCH allows
 
 
 class Exactness(StrEnum):
@@ -80,11 +81,31 @@ def grafted(model: FrozenModel, artifact: Artifact, *, room: int) -> Any:
     return cache
 
 
+def check_ids(model: FrozenModel, written: Manifest) -> None:
+    """Raises `FormatError` for what this model cannot run: a foreign manifest may say anything.
+
+    Tokens outside the vocabulary, more positions than the window has, or a batch that would take all memory.
+    """
+    certificate = written.certificate
+    told = (certificate.cue_ids, certificate.answer_ids) if certificate else ((), ())
+    positions = written.graft_point + sum(map(len, told))
+    if positions > model.window:
+        raise FormatError(f"the artifact has {positions} positions, the model's window is {model.window}")
+    vocabulary = int(model.network.get_input_embeddings().weight.shape[0])
+    largest = max((max(ids, default=0) for ids in (written.prompt_ids, written.attempt_ids, *told)), default=0)
+    if largest >= vocabulary:
+        raise FormatError(f"the artifact has the token {largest}, the model's vocabulary has {vocabulary}")
+    batch = max((run.batch for run in written.schedule), default=1)
+    if batch > LARGEST_BATCH:
+        raise FormatError(f"the artifact's schedule has a batch of {batch}; at most {LARGEST_BATCH} rows are replayed")
+
+
 def replay(model: FrozenModel, artifact: Artifact) -> Replay:
     """Graft and read the answer off with the artifact's own cue. Leaves model and artifact as they were."""
     certificate = artifact.manifest.certificate
     if certificate is None:
         raise FormatError("the artifact has no certificate: it cannot be replayed, only continued")
+    check_ids(model, artifact.manifest)
     room = len(certificate.cue_ids) + max(ANSWER_TOKENS, len(certificate.answer_ids) + 1)
     # A segment's certificate is a probe of fixed length, not an answer that closes by itself.
     limit = len(certificate.answer_ids) if artifact.manifest.kind == "segment" else ANSWER_TOKENS

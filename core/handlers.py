@@ -6,7 +6,7 @@ Knows the use cases and how their results are told to whoever queued them; not t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -27,6 +27,7 @@ class Handlers(Loaded):
             "compare": self._compare,
             "chat": self._chat,
             "audit": self._audit,
+            "rebuild": self._rebuild,
             "certify": self._certify,
             "verify": self._verify_job,
         }
@@ -99,22 +100,39 @@ class Handlers(Loaded):
         from core.asking import measured
         from core.opening import open_artifact
         from core.replay import audit, describe
+        from core.resuming import Kept
 
         model = self.model(context)
         row = self.library.artifact(context.payload["digest"])
         opened = open_artifact(self.library, model, row)
-
-        def progress(done: int, total: int) -> None:
-            context.report(phase="replaying", tokens=done, budget=total)
-
-        report = audit(model, opened, on_progress=progress, cancelled=context.cancelled)
+        report = audit(
+            model,
+            opened,
+            on_progress=_replaying(context),
+            cancelled=context.cancelled,
+            checkpoints=Kept(self.library, model, row.digest, opened.manifest),
+        )
         words = describe(report.mismatches)
         detail = {"tensors": report.tensors, "differing": len(report.mismatches), "words": words}
+        detail["resumed"] = report.resumed
         measured(self.library, model, row, "audit", report.finding, detail, context.owner)
         if report.finding == "differs":
             reason = f"the replay audit does not rebuild this state: {words}"
             self.library.set_artifact_state(row.digest, "quarantined", reason, context.owner)
         return {"artifact": row.digest, "finding": report.finding, **detail}
+
+    def _rebuild(self, context: Context) -> Mapping[str, Any]:
+        from core.rebuilding import rebuild_artifact
+
+        row = rebuild_artifact(
+            self.model(context),
+            self.library,
+            context.payload["digest"],
+            by=context.owner,
+            on_progress=_replaying(context),
+            cancelled=context.cancelled,
+        )
+        return {"artifact": row.digest, "state": row.state, "bytes": row.stored_bytes}
 
     def _certify(self, context: Context) -> Mapping[str, Any]:
         from core.asking import measured
@@ -139,3 +157,10 @@ class Handlers(Loaded):
             context.report(phase="reading", tokens=number, budget=len(rows))
             found.append(verify_one(self.library, row))
         return {"checked": len(found), "bad": [asdict(row) for row in found if not row.ok]}
+
+
+def _replaying(context: Context) -> Callable[[int, int], None]:
+    def progress(done: int, total: int) -> None:
+        context.report(phase="replaying", tokens=done, budget=total)
+
+    return progress

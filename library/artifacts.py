@@ -11,24 +11,28 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from sqlmodel import col, func, select
+from sqlmodel import col, select
 
 from library.audit import now
 from library.blobs import blob_path, packed_path
-from library.database import Change
 from library.digest import Digest
-from library.errors import Conflict, DigestMismatch, StorageFull, StoreError, UsageError
+from library.errors import Conflict, DigestMismatch, StoreError, UsageError
 from library.problems import found
-from library.reviews import Encodable, Reviews
+from library.reviews import Encodable
+from library.room import Room
 from library.search import Candidate, Record, parse
 from library.tables import Artifact, Attempt
 
-WITH_BYTES = ("published", "held", "imported", "revoked")  # rows whose blob should be on disk (revoked: until gc)
+# What `set_artifact_state` may do. Deposit, acceptance, eviction, return and revocation have methods of their own.
+MOVES = {
+    "published": ("held", "evicted", "quarantined"),
+    "held": ("published", "quarantined"),
+    "imported": ("quarantined",),
+    "evicted": ("quarantined",),
+}
 
 
-class Artifacts(Reviews):
-    quota_bytes: int | None = None
-
+class Artifacts(Room):
     # deposit
 
     def publish(self, attempt_id: str | None, encoded: Encodable, record: Artifact) -> Artifact:
@@ -130,6 +134,8 @@ class Artifacts(Reviews):
             for row in rows:
                 if row.state != "imported":
                     raise Conflict(f"artifact {row.digest} is {row.state}; it does not wait for acceptance")
+                if state == "published" and not self.blobs.has(parse(row.digest)):
+                    raise Conflict(f"artifact {row.digest} has lost its bytes: import its bundle again first")
                 self._set_state(change, row, state, reason)
         return rows
 
@@ -186,13 +192,18 @@ class Artifacts(Reviews):
     # states
 
     def set_artifact_state(self, digest: str, state: str, reason: str, actor: str) -> Artifact:
-        """Moves an artifact to another state. `Conflict` if it was revoked or quarantined, or if it would be
-        published without its bytes."""
-        if state == "published" and not self.blobs.has(parse(digest)):
-            raise Conflict(f"artifact {digest} has no bytes; it cannot be published")
+        """Moves an artifact along one of `MOVES`; nothing if it is there already.
+
+        `Conflict` for any other way: what was revoked or quarantined never comes back, what was imported is published
+        by an acceptance only, and what was evicted by its bytes only.
+        """
         with self._write(actor) as change:
             row = found(change.session.get(Artifact, str(parse(digest))), "artifact", digest)
             if row.state != state:
+                if state not in MOVES.get(row.state, ()):
+                    raise Conflict(f"artifact {row.digest} is {row.state}; that does not become {state[:40]}")
+                if state == "published" and not self.blobs.has(parse(digest)):
+                    raise Conflict(f"artifact {digest} has no bytes; it cannot be published")
                 self._set_state(change, row, state, reason)
         return row
 
@@ -249,61 +260,6 @@ class Artifacts(Reviews):
 
     def unpin(self, digest: str, actor: str) -> Artifact:
         return self.pin(digest, actor, pinned=False)
-
-    def _set_state(self, change: Change, row: Artifact, state: str, reason: str) -> None:
-        before, row.state, row.state_reason, row.state_since = row.state, state, reason, now()
-        change.session.add(row)
-        change.log(f"artifact.{state}", row.digest, before=before, reason=reason)
-
-    # room
-
-    def used_bytes(self) -> int:
-        """Bytes that the library's states take on disk: blobs, staged and quarantined files."""
-        with self._read() as session:
-            query = select(func.coalesce(func.sum(Artifact.stored_bytes), 0))
-            stored = session.exec(query.where(col(Artifact.state).in_(WITH_BYTES))).one()
-        return int(stored) + self.blobs.loose_bytes()
-
-    def evict(self, *, bytes_needed: int = 0, quota_bytes: int | None = None, actor: str | None = None) -> list[str]:
-        """Drops the bytes of the least recently used unpinned artifacts until `bytes_needed` more fit the quota.
-
-        Their records and answers stay; replay can rebuild them. Returns their digests. `StorageFull` if even
-        without them it would not fit; then nothing is dropped.
-        """
-        quota = self.quota_bytes if quota_bytes is None else quota_bytes
-        if quota is None:
-            return []
-        with self._locked(exclusive=True):
-            return self._evict(bytes_needed, quota, keep=None, actor=actor)
-
-    def _make_room(self, size: int, keep: str) -> None:
-        if self.quota_bytes is not None and not self.blobs.has(parse(keep)):
-            self._evict(size, self.quota_bytes, keep=keep, actor=None)
-
-    def _evict(self, size: int, quota: int, keep: str | None, actor: str | None) -> list[str]:
-        excess = self.used_bytes() + size - quota
-        if excess <= 0:
-            return []
-        with self._write(actor) as change:
-            query = select(Artifact).where(Artifact.state == "published", col(Artifact.pinned).is_(False))
-            oldest_first = func.coalesce(Artifact.last_used, Artifact.created)
-            chosen: list[Artifact] = []
-            for row in change.session.exec(query.order_by(oldest_first, col(Artifact.digest))):
-                if excess <= 0:
-                    break
-                if row.digest != keep:
-                    chosen.append(row)
-                    excess -= row.stored_bytes
-            if excess > 0:
-                raise StorageFull(
-                    f"the quota of {quota} bytes is {excess} bytes too small even without every unpinned state; "
-                    "raise it, unpin artifacts, collect garbage, or discard staged states"
-                )
-            for row in chosen:
-                self._set_state(change, row, "evicted", "made room for others")
-        for row in chosen:  # only now that no record refers to them
-            self.blobs.remove(Digest.parse(row.digest))
-        return [row.digest for row in chosen]
 
 
 def as_row(record: Record) -> Artifact:

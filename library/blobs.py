@@ -129,6 +129,11 @@ class BlobStore:
         with translated(f"staging state {digest}"):
             return self._put(staged_path(digest), digest, chunks)
 
+    def has_staged(self, digest: Digest) -> bool:
+        with translated(f"looking for staged state {digest}"):
+            found = self.fs.stat(staged_path(digest))
+        return found is not None and found.kind == "file"
+
     def get_staged(self, digest: Digest) -> memoryview:
         return self._get(staged_path(digest), digest, "staged state")
 

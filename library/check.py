@@ -181,7 +181,7 @@ class _Check:
         if stray.path.startswith(f"{STAGING}/"):
             query = select(Attempt.id).where(Attempt.staged == str(stray.digest))
             with self.library._read() as session:
-                used = session.exec(query).first()
+                used = session.exec(query).first() or str(stray.digest) in self.library.checkpointed()
             detail = f"a staged state of no attempt, {stray.size} bytes"
             return None if used else Finding("leftover", stray.path, detail)
         with self.library._read() as session:

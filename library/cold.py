@@ -6,11 +6,13 @@ blob may be packed, not how (compression.py).
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlmodel import col, func, select
 
 from library.artifacts import Artifacts
 from library.blobs import blob_path, packed_path
-from library.errors import Conflict
+from library.errors import Conflict, CorruptError
 from library.problems import found
 from library.search import parse
 from library.tables import Artifact
@@ -45,12 +47,30 @@ class Cold(Artifacts):
 
     def pack_cold(self, before: str, limit: int = 100, *, actor: str | None = None) -> list[str]:
         """Packs up to `limit` unpinned artifacts that were not used since `before` (RFC 3339), oldest first."""
+        return [digest for digest in self._coldest(before, limit) if self._packs(digest, actor)]
+
+    def pack_to(self, quota_bytes: int, *, actor: str | None = None) -> list[str]:
+        """Packs unpinned artifacts, those least recently used first, until all states take at most `quota_bytes` on
+        disk or none is left to pack. Nothing is dropped."""
+        packed: list[str] = []
+        for digest in self._coldest("9999", None):
+            if self.used_bytes() <= quota_bytes:
+                break
+            packed += [digest] if self._packs(digest, actor) else []
+        return packed
+
+    def _coldest(self, before: str, limit: int | None) -> list[str]:
         last = func.coalesce(Artifact.last_used, Artifact.created)
         query = select(Artifact.digest).where(Artifact.state == "published", Artifact.compression == "none")
-        query = query.where(col(Artifact.pinned).is_(False), last < before).order_by(last).limit(limit)
+        query = query.where(col(Artifact.pinned).is_(False), last < before).order_by(last, col(Artifact.digest))
         with self._read() as session:
-            chosen = list(session.exec(query))
-        return [digest for digest in chosen if self.pack(digest, actor=actor).compression != "none"]
+            return list(session.exec(query if limit is None else query.limit(limit)))
+
+    def _packs(self, digest: str, actor: str | None) -> bool:
+        """Whether it is packed now; one that was taken out of use, or is damaged, holds up no other."""
+        with suppress(Conflict, CorruptError):
+            return self.pack(digest, actor=actor).compression != "none"
+        return False
 
     def _with_bytes(self, digest: str) -> Artifact:
         row = self.artifact(digest)

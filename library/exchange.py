@@ -6,6 +6,8 @@ signature stands for one. Knows rows and bundles; what a canonical key is, the c
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from library.artifact import Artifact as Opened
 from library.artifact import encode
 from library.audit import now
 from library.bundle import BundleContents, BundleEntry, read_bundle, write_bundle
+from library.digest import Digest
 from library.errors import NotFound, StoreError, UsageError
 from library.records import AttemptRecord, BundleRecord, DecisionRecord, EvidenceRecord, Listing, ProblemRecord
 from library.signing import PublicKey, SigningKey
@@ -29,7 +32,8 @@ EXPORTABLE = ("published", "held")
 
 @dataclass(frozen=True)
 class Incoming:
-    """One artifact of a bundle beside this library: `status` is `new`, or the state it has here already."""
+    """One artifact of a bundle beside this library: `status` is `new`, the state it has here already, or `missing`
+    if that state wants bytes and there are none."""
 
     digest: str
     problem: str
@@ -49,6 +53,11 @@ class Preview:
     @property
     def new(self) -> tuple[Incoming, ...]:
         return tuple(item for item in self.incoming if item.status == "new")
+
+    @property
+    def lacking(self) -> tuple[Incoming, ...]:
+        """Those that are known here and not out of use, but whose bytes are gone."""
+        return tuple(item for item in self.incoming if item.status in ("evicted", "missing"))
 
 
 def exportable(library: Library, digests: Sequence[str] | None = None) -> list[Artifact]:
@@ -109,15 +118,21 @@ def preview_bundle(library: Library, path: Path, *, require_signature: bool = Fa
 
 
 def import_bundle(library: Library, path: Path, keyed: Keyed, *, actor: str) -> tuple[str, ...]:
-    """Bring a bundle's new artifacts in as `imported`; the digests that came in. Verifies everything first."""
+    """Bring a bundle's new artifacts in as `imported`; the digests that came in. Verifies everything first.
+
+    A known artifact that lost its bytes (evicted, or missing) gets the same bytes back and keeps its record.
+    """
     preview = preview_bundle(library, path)
     wanted = {item.digest for item in preview.new}
+    lacking = {item.digest for item in preview.lacking}
     origin = f"bundle {preview.contents.digest}"
 
     def land(record: BundleRecord, opened: Opened, blob: memoryview) -> None:
         if str(opened.digest) in wanted:
             encoded = encode(opened.manifest, tuple(opened.tensors.values()))
             library.land_import(encoded, _row(record, opened, blob, keyed), origin=origin, actor=actor)
+        elif str(opened.digest) in lacking:
+            library.put_back(encode(opened.manifest, tuple(opened.tensors.values())), actor=actor)
 
     with _opened(path) as stream:
         read_bundle(stream, land, trusted=trusted_keys(library))
@@ -132,16 +147,22 @@ def trusted_keys(library: Library) -> dict[str, PublicKey]:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # a pipe would block
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            stream.close()
+            raise UsageError(f"{path} is no plain file: a bundle is read twice")
+        return stream
     except OSError as error:
         raise NotFound(f"cannot read the bundle {path}: {error.strerror}") from error
 
 
 def _status(library: Library, digest: str) -> str:
     try:
-        return library.artifact(digest).state
+        state = library.artifact(digest).state
     except NotFound:
         return "new"
+    wants = state in ("published", "held", "imported")
+    return "missing" if wants and not library.blobs.has(Digest.parse(digest)) else state
 
 
 def _entry(library: Library, row: Artifact) -> BundleEntry:

@@ -16,6 +16,7 @@ from library.store import Library
 from library.tables import Artifact, Attempt
 
 GRACE_SECONDS = 3600.0
+CHECKPOINT_SECONDS = 7 * 86400.0  # how long a replay that was interrupted can go on where it was
 REVOKED_SECONDS = 30 * 86400.0  # the bytes of a revoked artifact, kept for whoever looks into the case
 
 
@@ -46,10 +47,15 @@ def collect(
     are files whose names are no digests. `LibraryBusy` if another process works on the library until `timeout`.
     """
     with library._locked(exclusive=True, timeout=timeout):
+        if not dry_run:
+            library._forget_checkpoints(_ago(CHECKPOINT_SECONDS))
+        kept = library.checkpointed()
         doomed: list[Stray] = []
         suspect: list[Stray] = []
         for stray in library.blobs.walk():
             if stray.kind != "file":
+                continue
+            if str(stray.digest) in kept and stray.path.startswith(f"{STAGING}/"):
                 continue
             if _useless(library, stray, grace, revoked_grace):
                 doomed.append(stray)

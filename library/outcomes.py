@@ -5,21 +5,22 @@ from __future__ import annotations
 from sqlmodel import col, select
 
 from library.audit import now
-from library.cold import Cold
+from library.checkpoints import Checkpoints
 from library.database import new_id
 from library.problems import found
+from library.room import KEPT_MANIFESTS
 from library.tables import Artifact, Measurement, Outcome, PairLabel
 
 
-class Outcomes(Cold):
+class Outcomes(Checkpoints):
     def record_outcome(self, outcome: Outcome) -> str:
         """Stores what one ask led to; a graft counts as a use of its artifact. Fills an empty id and time."""
         outcome.id = outcome.id or new_id("o")
         outcome.created = outcome.created or now()
         with self._write(outcome.created_by) as change:
-            if outcome.artifact is not None and outcome.verdict == "GRAFT":
+            if outcome.artifact is not None and outcome.verdict in ("GRAFT", "TRANSFER"):
                 artifact = found(change.session.get(Artifact, outcome.artifact), "artifact", outcome.artifact)
-                artifact.uses += 1
+                artifact.uses += outcome.verdict == "GRAFT"
                 artifact.last_used = outcome.created
                 change.session.add(artifact)
             change.session.add(outcome)
@@ -61,8 +62,9 @@ class Outcomes(Cold):
         return measurement.id
 
     def measurements(self, artifact: str | None = None, limit: int = 1000) -> list[Measurement]:
-        """Newest first."""
-        query = select(Measurement).order_by(col(Measurement.created).desc(), col(Measurement.id)).limit(limit)
+        """Newest first. Manifests that are kept for a rebuild are not among them (`kept_manifest`)."""
+        query = select(Measurement).where(col(Measurement.kind).not_in(KEPT_MANIFESTS))
+        query = query.order_by(col(Measurement.created).desc(), col(Measurement.id)).limit(limit)
         if artifact is not None:
             query = query.where(Measurement.artifact == artifact)
         with self._read() as session:

@@ -137,7 +137,7 @@ def restore_bytes(model: FrozenModel, library: Library, row: tables.Segment) -> 
     Raises `Conflict` if they do not (another environment rounds differently), with the way out.
     """
     assert row.artifact is not None
-    written = _kept_manifest(library, row.artifact)
+    written = library.kept_manifest(row.artifact)
     if written is None:
         raise Conflict(f"segment {row.ordinal} was dropped and its manifest is not kept: ingest the book again")
     state = rebuild(model, written)
@@ -210,7 +210,7 @@ def _manifest(
 
 def _keep_manifest(library: Library, digest: str, written: m.Manifest) -> None:
     """A few kilobytes beside a blob of megabytes: with them, and only with them, the blob may be dropped."""
-    if _kept_manifest(library, digest) is None:
+    if library.kept_manifest(digest) is None:
         library.add_measurement(
             tables.Measurement(
                 id="",
@@ -222,10 +222,3 @@ def _keep_manifest(library: Library, digest: str, written: m.Manifest) -> None:
                 created="",
             )
         )
-
-
-def _kept_manifest(library: Library, digest: str) -> m.Manifest | None:
-    for kept in library.measurements(digest):
-        if kept.kind == KEPT_MANIFEST:
-            return m.parse_manifest(kept.detail.encode())
-    return None

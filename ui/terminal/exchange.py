@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from library.errors import UsageError
 from ui.terminal.common import actor, plain, session, short, size, table
 
 keys = typer.Typer(no_args_is_help=True, help="Signing keys: one's own, and those one trusts.")
@@ -95,6 +97,13 @@ def refuse(
     here.show([plain(row) for row in rows], "\n".join(f"{row.digest} refused" for row in rows))
 
 
+def file_name(name: str) -> str:
+    """A key's name as the name of its file: a name is for people, and never a path."""
+    if not re.fullmatch(r"[\w][\w .@+-]{0,63}", name):
+        raise UsageError(f"a key's name is letters, digits and ' .@+-', not {name[:40]!r}; or give --file")
+    return name
+
+
 @keys.command("new")
 def new_key(
     context: typer.Context,
@@ -107,7 +116,7 @@ def new_key(
 
     here = session(context)
     with here.library(create=True) as library:
-        path = file or here.settings().library / "keys" / f"{name}.pem"
+        path = file or here.settings().library / "keys" / f"{file_name(name)}.pem"
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = generate_key(path)
         row = library.add_key(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ui.terminal import exchange
+from ui.terminal import exchange, room
 from ui.terminal.common import actor, finish, plain, session, short, size, table
 
 app = typer.Typer(no_args_is_help=True, help="Look after the deposited artifacts.")
@@ -102,11 +102,15 @@ def verify(
 
 @app.command()
 def audit(context: typer.Context, digest: str) -> None:
-    """Rebuild the state from its tokens and compare. Exit code 3 if it does not come from them."""
+    """Rebuild the state from its tokens and compare; goes on where it was stopped. Exit code 3 if it differs."""
     here = session(context)
     with here.engine() as engine:
         result = dict(here.follow(engine, engine.submit_audit(digest, by=actor())).result)
-    here.show(result, f"{result['artifact']}: {result['finding']} {result['words']}".rstrip())
+    if not result:
+        here.show({"finding": "stopped"}, "stopped; the same command goes on from the last checkpoint")
+        finish(1)
+    resumed = f" (went on from position {result['resumed']})" if result["resumed"] else ""
+    here.show(result, f"{result['artifact']}: {result['finding']} {result['words']}".rstrip() + resumed)
     finish(3 if result["finding"] == "differs" else 0)
 
 
@@ -219,6 +223,10 @@ def log(
     here.show([plain(e) for e in entries], words)
 
 
+app.command()(room.pack)
+app.command()(room.unpack)
+app.command()(room.evict)
+app.command()(room.rebuild)
 app.command("export")(exchange.export)
 app.command("import")(exchange.import_)
 app.command("accept")(exchange.accept)
