@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
 
 from core.books.ingest import Ingested
-from core.evaluate.report import Bars, share, write_amounts, write_bars
+from core.evaluate.report import Bars, share, write_amounts, write_bars, write_json, write_lines
 
 
 def timing(made: Ingested, asked: list[dict[str, Any]]) -> dict[str, Any]:
@@ -49,7 +51,8 @@ def recall(asked: list[dict[str, Any]], cut: list[dict[str, Any]], *, meaningful
 
 
 def write_figures(folder: Path, report: dict[str, Any]) -> list[Path]:
-    """Recall by depth against the truncating baseline, and time to the first token by depth, as standalone HTML."""
+    """Recall by depth against the truncating baseline, and time to the first token by depth, as standalone HTML; and,
+    over all runs of this model whose figures went to the same folder, peak memory and first token against length."""
     fifths = [[row for row in report["needles"] if int(row["depth"] * 5) == fifth] for fifth in range(5)]
     labels = tuple(f"depth {20 * n} to {20 * n + 20} %" for n in range(5))
     where = f"{report['model']}, {report['addressable_tokens']} tokens in {report['segments']} segments"
@@ -62,7 +65,33 @@ def write_figures(folder: Path, report: dict[str, Any]) -> list[Path]:
             series.append(("end of the text only", told))
     first = {f"{row['depth']:.2f}": row["first_token_seconds"] for row in report["needles"]}
     name = f"context-{report['addressable_tokens']}"
+    grown = _growth(folder, report)
     return [
+        *grown,
         write_bars(folder, f"{name}-recall", Bars(f"Facts found by depth, {where}", labels, tuple(series))),
         write_amounts(folder, f"{name}-first-token", f"Time to the first token by depth, {where}", "seconds", first),
+    ]
+
+
+def _growth(folder: Path, report: dict[str, Any]) -> list[Path]:
+    """This run's point is kept beside the figures; the lines go through all points of the model that are there."""
+    model = re.sub(r"[^\w.-]+", "_", str(report["model"]))
+    peaks = report["peak_bytes"]
+    book = max(peaks["ingest"], peaks["verify"], peaks["ask"])
+    point = {"book": book, "window": peaks["one_window"], "first_token": report["first_token_seconds"]}
+    length = int(report["addressable_tokens"])
+    write_json(folder / f"context-{model}-{length}.json", {"addressable_tokens": length, **point})
+    ours = re.compile(rf"context-{re.escape(model)}-\d+\.json")
+    kept = [path for path in sorted(folder.iterdir()) if ours.fullmatch(path.name)]
+    points = [json.loads(path.read_text(encoding="utf-8")) for path in kept]
+
+    def line(key: str, scale: float) -> dict[float, float]:
+        return {point["addressable_tokens"]: point[key] * scale for point in points}
+
+    title, tokens = f"against the length of the book, {report['model']}", "addressable tokens"
+    memory = {"the book": line("book", 2**-20), "one window": line("window", 2**-20)}
+    first = {"median over the questions": line("first_token", 1.0)}
+    return [
+        write_lines(folder, f"context-{model}-memory", f"Peak memory {title}", (tokens, "MiB"), memory),
+        write_lines(folder, f"context-{model}-first", f"Time to the first token {title}", (tokens, "seconds"), first),
     ]

@@ -202,6 +202,20 @@ def write_amounts(folder: Path, name: str, title: str, unit: str, amounts: Mappi
     return _write_figure(folder, name, figure, title, unit, percent=False)
 
 
+def write_lines(
+    folder: Path, name: str, title: str, axes: tuple[str, str], lines: Mapping[str, Mapping[float, float]]
+) -> Path:
+    """A line chart over a logarithmic x axis: amounts by what they grow with, a series each. Raises `NotWritable`."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for series, points in lines.items():
+        figure.add_scatter(name=series, x=sorted(points), y=[points[at] for at in sorted(points)], mode="lines+markers")
+    figure.update_xaxes(type="log", title=axes[0])
+    figure.update_yaxes(rangemode="tozero")
+    return _write_figure(folder, name, figure, title, axes[1], percent=False)
+
+
 def _write_figure(folder: Path, name: str, figure: Any, title: str, axis: str, *, percent: bool) -> Path:
     figure.update_layout(title=title, barmode="group", template="plotly_white", yaxis_title=axis)
     if percent:

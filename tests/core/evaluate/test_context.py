@@ -67,7 +67,14 @@ def test_a_second_run_goes_on_and_says_the_same(model: FrozenModel, folder: Path
 
 
 def test_figures_are_written(report: dict[str, Any], tmp_path: Path) -> None:
-    assert all(path.stat().st_size > 1000 for path in write_figures(tmp_path, report))
+    write_figures(tmp_path, {**report, "addressable_tokens": 7_654_321})
+    write_figures(tmp_path, {**report, "addressable_tokens": 8_765_432, "model": f"{report['model']}-another"})
+    written = {path.stem: path.read_text(encoding="utf-8")[-20_000:] for path in write_figures(tmp_path, report)}
+    assert len(written) == 4
+    for grown in (text for name, text in written.items() if name.endswith(("memory", "first"))):
+        assert "7654321" in grown  # an earlier run of the same model
+        assert str(report["addressable_tokens"]) in grown
+        assert "8765432" not in grown
 
 
 def test_a_damaged_segment_is_counted(model: FrozenModel, folder: Path, report: dict[str, Any]) -> None:
