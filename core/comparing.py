@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -68,20 +68,20 @@ def compare(
 
 def _fresh(model: FrozenModel, query: str, plan: Plan, context: Context, row: Artifact) -> Run:
     task = solving.fresh_task(model, query, replace(plan, attempts=1))
-    return _generate(model, task, context, 0, Verdict.REFUSE, (), row)
+    return _generate(model, lambda: task, context, 0, Verdict.REFUSE, (), row)
 
 
 def _ungated(model: FrozenModel, library: Library, row: Artifact, query: str, context: Context, by: str) -> Run:
     reason = Reason("ungated", "no gate was asked: the stored state answers whatever the query says")
-    try:
-        opened = asking.open_artifact(library, model, row)
-    except (CorruptError, ModelError, StoreError, NotFound) as fault:
-        return _failed(context, 1, fault)
     request = asking.Request(query, Policy.OFF, None, by)
-    with measure(model.device.type) as reading:
+    with measure(model.device.type) as reading:  # reading and hashing the state are part of what a graft costs
+        try:
+            opened = asking.open_artifact(library, model, row)
+        except (CorruptError, ModelError, StoreError, NotFound) as fault:
+            return _failed(context, 1, fault)
         inner = Context(context.job_id, {}, by, context.cancelled)
         result = asking.graft_answer(model, library, row, opened, request, (reason,), (), inner)
-    run = _from_result(result, reading.energy.joules, query, row)
+    run = replace(_from_result(result, reading.energy.joules, query, row), seconds=reading.energy.seconds)
     _show(context, 1, run)
     return run
 
@@ -105,10 +105,13 @@ def _gated(
             return _failed(context, 2, fault)
         run = replace(ungated, verdict=str(judgement.verdict), reasons=judgement.reasons)
     elif judgement.verdict is Verdict.TRANSFER:
-        try:
+
+        def task() -> solving.Task:
             opened = asking.open_artifact(library, model, row)
             asking.check_tokens(library, model, opened, row)
-            task = asking.transfer_task(model, opened, row, query, plan)
+            return asking.transfer_task(model, opened, row, query, plan)
+
+        try:
             run = _generate(model, task, context, 2, Verdict.TRANSFER, judgement.reasons, row)
         except (Conflict, CorruptError, ModelError, StoreError, NotFound) as fault:
             return _failed(context, 2, fault)
@@ -120,13 +123,14 @@ def _gated(
 
 def _generate(
     model: FrozenModel,
-    task: solving.Task,
+    make: Callable[[], solving.Task],
     context: Context,
     place: int,
     verdict: Verdict,
     reasons: tuple[Reason, ...],
     row: Artifact,
 ) -> Run:
+    """One attempt at the task that `make` gives; making it, which may read and restore a state, is metered too."""
     inner = Context(context.job_id, {}, context.owner, context.cancelled)
     titles = context.progress.streams
 
@@ -143,8 +147,9 @@ def _generate(
         )
 
     inner.on_progress = lambda progress: show(progress) if progress.streams else None
-    watch = solving.Watch(model, inner, task)
     with measure(model.device.type) as reading:
+        task = make()
+        watch = solving.Watch(model, inner, task)
         attempts = solving.attempts_of(model, task, context, watch.step, lambda attempt, live: watch.finish(attempt))
     context.check()
     attempt = attempts[0]

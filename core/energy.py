@@ -21,9 +21,9 @@ _MILLIJOULES = 1e-3
 
 @dataclass(frozen=True)
 class Energy:
-    """`joules` of the devices that `source` names ("zeus", "rapl", "nvml"), None if "not metered"; wall `seconds`.
+    """`joules` of what `source` names ("zeus", "rapl", "nvml", "apple"), None if "not metered"; wall `seconds`.
 
-    "rapl" counts whole processor packages and "nvml" a whole GPU, other work on them included.
+    "rapl" counts whole processor packages, "nvml" a whole GPU and "apple" a whole chip, other work on them included.
     """
 
     joules: float | None
@@ -112,8 +112,8 @@ def _meters(device_kind: str, powercap: Path) -> list[Meter]:
     if device_kind == "cuda":
         return [_Zeus(device_kind), _Nvml()]
     if device_kind == "cpu":
-        return [_Zeus(device_kind), _Rapl(powercap)]
-    return []
+        return [_Zeus(device_kind), _Rapl(powercap), _Apple(device_kind)]
+    return [_Apple(device_kind)] if device_kind == "mps" else []
 
 
 class _Zeus:
@@ -183,6 +183,29 @@ class _Nvml:
             return spent * _MILLIJOULES if spent >= 0 else None
         finally:
             pynvml.nvmlShutdown()
+
+
+class _Apple:
+    """The counters of Apple's chips, in millijoules, by zeus' package for them: processor and memory, and the GPU if
+    the model runs there."""
+
+    source = "apple"
+
+    def __init__(self, device_kind: str) -> None:
+        self._parts = ("cpu_total_mj", "dram_mj", *(("gpu_mj", "gpu_sram_mj") if device_kind == "mps" else ()))
+
+    def start(self) -> Any:
+        from zeus_apple_silicon import AppleEnergyMonitor
+
+        monitor = AppleEnergyMonitor()
+        monitor.begin_window("scion")
+        return monitor
+
+    def joules(self, started: Any) -> float | None:
+        metrics = started.end_window("scion")
+        found = [getattr(metrics, name, None) for name in self._parts]  # a chip need not have every counter
+        counted = [value for value in found if value is not None]
+        return sum(counted) * _MILLIJOULES if counted else None
 
 
 def _number(path: Path) -> int:

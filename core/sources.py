@@ -76,6 +76,15 @@ def locate(name: str, cache: Path, *, say: object = None) -> Located:
     return Located(name, name, hub=True)
 
 
+def gguf_file(name: str) -> Path | None:
+    """The one GGUF file behind a model's name, for programs that read it themselves; None if there is none."""
+    if name in EMBEDDED:
+        parts = _package_files(EMBEDDED[name])
+        return parts[0] if len(parts) == 1 else None
+    path = Path(name).expanduser()
+    return path if path.suffix == ".gguf" and path.is_file() else None
+
+
 def converted(name: str, parts: Sequence[Path], cache: Path, notify: object) -> Path:
     """The folder of dense safetensors made from the GGUF in `parts`, converted if this is the first time.
 

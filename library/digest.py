@@ -16,6 +16,7 @@ from blake3 import blake3
 from library.errors import FormatError
 
 _TEXT = re.compile(r"blake3:([0-9a-f]{64})", re.ASCII)
+_PLAIN = frozenset({int, str, bool, type(None)})
 _THREADED_FROM = 1 << 20  # below this a second thread costs more than it saves
 
 
@@ -125,6 +126,6 @@ def _refuse_floats(value: Any) -> None:
             if not isinstance(key, str):
                 raise FormatError(f"a JSON key must be text: {key!r}")
             _refuse_floats(item)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and not _PLAIN.issuperset(map(type, value)):  # token ids come by the thousand
         for item in value:
             _refuse_floats(item)

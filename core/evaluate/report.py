@@ -203,16 +203,23 @@ def write_amounts(folder: Path, name: str, title: str, unit: str, amounts: Mappi
 
 
 def write_lines(
-    folder: Path, name: str, title: str, axes: tuple[str, str], lines: Mapping[str, Mapping[float, float]]
+    folder: Path,
+    name: str,
+    title: str,
+    axes: tuple[str, str],
+    lines: Mapping[str, Mapping[float, float]],
+    *,
+    logarithmic: bool = False,
 ) -> Path:
-    """A line chart over a logarithmic x axis: amounts by what they grow with, a series each. Raises `NotWritable`."""
+    """A line chart over a logarithmic x axis, and y axis if asked: amounts by what they grow with, a series each.
+    Raises `NotWritable`."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     for series, points in lines.items():
         figure.add_scatter(name=series, x=sorted(points), y=[points[at] for at in sorted(points)], mode="lines+markers")
     figure.update_xaxes(type="log", title=axes[0])
-    figure.update_yaxes(rangemode="tozero")
+    figure.update_yaxes(**({"type": "log"} if logarithmic else {"rangemode": "tozero"}))
     return _write_figure(folder, name, figure, title, axes[1], percent=False)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from core import asking
+from core import asking, comparing, solving
 from core.asking import Request, candidates, foreign, graft_answer, offer, open_artifact
 from core.gate import Policy, Verdict
 from core.graft import Exactness
@@ -19,7 +21,7 @@ from core.solve import Plan
 from library.errors import IdentityMismatch
 from library.store import Library
 from tests.conftest import ANSWER, PROBLEM, Deposit
-from tests.core.engines import asked, engine_at
+from tests.core.engines import asked, engine_at, result_of
 
 OTHER = "A farmer has 12 hens and buys 3 more. How many hens does the farmer have?"
 
@@ -151,3 +153,37 @@ def test_every_ask_leaves_an_outcome(model: FrozenModel, deposited: Deposit) -> 
     assert kept.created_by == "tester"
     assert rows[refused["outcome_id"]].verdict == "REFUSE"
     assert rows[refused["outcome_id"]].tokens_saved == 0
+
+
+@pytest.mark.parametrize("job", ["ask", "compare"])
+def test_reading_and_hashing_are_inside_what_is_metered(
+    model: FrozenModel, deposited: Deposit, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    """Every read of the state's bytes happens while a meter runs: a graft's cost begins with its load."""
+    running: list[int] = []
+    seen: list[bool] = []
+    real_measure, real_read = asking.measure, Library.read_blob
+
+    @contextmanager
+    def measure(kind: str) -> Iterator[Any]:
+        running.append(1)
+        with real_measure(kind) as reading:
+            yield reading
+        running.pop()
+
+    def read_blob(library: Library, digest: str) -> memoryview:
+        seen.append(bool(running))
+        return real_read(library, digest)
+
+    for module in (asking, comparing, solving):
+        monkeypatch.setattr(module, "measure", measure)
+    monkeypatch.setattr(Library, "read_blob", read_blob)
+    with engine_at(deposited.folder, model) as engine:
+        if job == "ask":
+            assert asked(engine, PROBLEM, fresh_max_tokens=0)["exactness"] == "byte-exact"
+        else:
+            near = PROBLEM.replace("5 more", "6 more")
+            found = result_of(engine, engine.submit_compare(deposited.artifact, near, by="ada", max_tokens=2))
+            assert found["runs"]["gated"]["verdict"] == "TRANSFER"
+    assert len(seen) == (1 if job == "ask" else 2)
+    assert all(seen)

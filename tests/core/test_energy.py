@@ -11,7 +11,7 @@ from core.energy import NOT_METERED, decode_flops, measure, source
 
 @pytest.fixture(autouse=True)
 def no_optional_meters(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("zeus", "zeus.monitor", "pynvml"):
+    for name in ("zeus", "zeus.monitor", "pynvml", "zeus_apple_silicon"):
         monkeypatch.setitem(sys.modules, name, None)
 
 
@@ -80,6 +80,21 @@ def test_nvml_reads_the_first_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reading.energy.source == "nvml"
     assert reading.energy.joules == pytest.approx(2.5)
     assert closed == [True]
+
+
+@pytest.mark.parametrize(("device", "joules"), [("cpu", 3.25), ("mps", 7.25), ("cuda", None)])
+def test_apples_chip_counts_the_parts_that_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, joules: float | None
+) -> None:
+    """A stand-in for zeus_apple_silicon on a chip that does not count its GPU's memory."""
+    metrics = types.SimpleNamespace(cpu_total_mj=3000, dram_mj=250, gpu_mj=4000, gpu_sram_mj=None, ane_mj=9000)
+    monitor = types.SimpleNamespace(begin_window=lambda label: None, end_window=lambda label: metrics)
+    fake = types.SimpleNamespace(AppleEnergyMonitor=lambda: monitor)
+    monkeypatch.setitem(sys.modules, "zeus_apple_silicon", fake)
+    with measure(device, powercap=tmp_path) as reading:
+        pass
+    assert reading.energy.joules == (None if joules is None else pytest.approx(joules))
+    assert reading.energy.source == ("apple" if joules else NOT_METERED)
 
 
 def test_an_exception_passes_and_is_metered(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 from core import attention
 from core.attention import use_grouped
 from core.cache import new_cache
+from core.model import differing, environment_fields
 from core.packing import PackedLinear, pack
 from tests.core.tiny import ARCHITECTURES, VOCABULARY, feed, tiny_ids, tiny_model
 
@@ -89,6 +90,17 @@ def test_packing_keeps_every_weight_bit_for_bit() -> None:
     head = packed.get_output_embeddings()
     assert type(head) is PackedLinear
     assert torch.equal(head.weight, packed.get_input_embeddings().weight)
+
+
+def test_the_environment_says_how_a_network_computes() -> None:
+    network, cpu = tiny_model("llama"), torch.device("cpu")
+    plain = environment_fields(network, cpu)
+    assert pack(network)
+    use_grouped(network)
+    assert differing(plain, environment_fields(network, cpu)) == {
+        "attention": ("sdpa", attention.NAME),
+        "packed": (False, True),
+    }
 
 
 def test_a_bias_is_added_and_other_classes_are_left_alone() -> None:
