@@ -159,8 +159,9 @@ class Engine(Handlers, Deciding):
     def job(self, job_id: str) -> JobView:
         return self.worker.view(job_id)
 
-    def jobs(self, owner: str | None = None, limit: int = 20) -> list[JobView]:
-        return self.worker.views(owner, limit)
+    def jobs(self, owner: str | None = None, limit: int = 20, *, single: bool = False) -> list[JobView]:
+        """Newest first; `single`: without those of campaigns."""
+        return self.worker.views(owner, limit, single=single)
 
     # at once, without the model
 

@@ -160,8 +160,8 @@ class Worker:
         """A job's record with its newest progress. Raises `NotFound`."""
         return self._view(self._library.job(job_id))
 
-    def views(self, owner: str | None, limit: int) -> list[JobView]:
-        return [self._view(job) for job in self._library.jobs(owner=owner, limit=limit)]
+    def views(self, owner: str | None, limit: int, *, single: bool = False) -> list[JobView]:
+        return [self._view(job) for job in self._library.jobs(owner=owner, limit=limit, single=single)]
 
     def wait(
         self, job_id: str, timeout: float | None = None, watch: Callable[[JobView], None] | None = None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from sqlmodel import col, select
+from sqlmodel import col, func, select
 
 from library.audit import now
 from library.database import Database, new_id
@@ -73,11 +73,20 @@ class Problems(Database):
         with self._read() as session:
             return found(session.get(Job, identifier), "job", identifier)
 
-    def jobs(self, owner: str | None = None, states: Sequence[str] | None = None, limit: int = 50) -> list[Job]:
-        """Newest first."""
+    def jobs(
+        self,
+        owner: str | None = None,
+        states: Sequence[str] | None = None,
+        limit: int = 50,
+        *,
+        single: bool = False,
+    ) -> list[Job]:
+        """Newest first; `single`: without those of campaigns."""
         query = select(Job).order_by(col(Job.created).desc(), col(Job.id)).limit(limit)
         if owner is not None:
             query = query.where(Job.owner == owner)
+        if single:
+            query = query.where(func.json_extract(Job.payload, "$.campaign").is_(None))
         if states is not None:
             query = query.where(col(Job.state).in_(states))
         with self._read() as session:

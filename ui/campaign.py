@@ -49,7 +49,7 @@ def build() -> Campaign:
         upload = gr.File(
             label="JSON lines or CSV with the columns problem and, if known, answer",
             file_types=[".jsonl", ".json", ".csv"],
-            height=110,
+            height=128,
             elem_id="batch-file",
         )
         queue = gr.Button("Queue all", size="sm", elem_id="batch-go")
@@ -159,9 +159,10 @@ def _shown(page: Page, item: Totals, person: Person) -> list[Any]:
     waiting = item.count("queued") > 0
     return [
         show.progress(item),
-        gr.update(visible=waiting),
-        gr.update(visible=item.resumable),
-        gr.update(visible=item.active or item.resumable),
+        # With their names: in a fold that was closed, Gradio shows a button that was hidden without one.
+        gr.update(visible=waiting, value="Pause"),
+        gr.update(visible=item.resumable, value="Resume"),
+        gr.update(visible=item.active or item.resumable, value="Cancel what is left"),
         show.rows(views, right),
         show.listed(page.engine.campaigns.listed(person.name, _LISTED), item.id),
     ]

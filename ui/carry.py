@@ -49,12 +49,16 @@ def build() -> Carry:
         link = panel(elem_id="export-link")
     with gr.Accordion("Import a bundle", open=False, elem_classes="sc-fold-block"):
         steps = panel(show.steps(0), elem_id="import-steps")
-        file = gr.File(label="A bundle that a library exported", height=110, elem_id="import-file")
+        file = gr.File(label="A bundle that a library exported", height=128, elem_id="import-file")
         preview = panel(elem_id="import-preview")
         with gr.Row(elem_classes="sc-tight"):
-            accept = gr.Button("Accept", variant="primary", size="sm", visible=False, elem_id="import-accept")
-            keep = gr.Button("Decide one by one", size="sm", visible=False, elem_id="import-keep")
-            refuse = gr.Button("Refuse", variant="stop", size="sm", visible=False, elem_id="import-refuse")
+            accept = gr.Button(
+                "Accept", variant="primary", size="sm", min_width=130, visible=False, elem_id="import-accept"
+            )
+            keep = gr.Button("Decide one by one", size="sm", min_width=130, visible=False, elem_id="import-keep")
+            refuse = gr.Button(
+                "Refuse", variant="stop", size="sm", min_width=130, visible=False, elem_id="import-refuse"
+            )
     return Carry(what, link, file, steps, preview, accept, keep, refuse, gr.State(""))
 
 
@@ -165,7 +169,7 @@ def _step(at: int, shown: Html | None = None, *, path: str = "", new: int = 0) -
         show.steps(at),
         shown if shown is not None else Html(""),
         gr.update(visible=decide, value=f"Accept {words.plural(new, 'artifact')}"),
-        gr.update(visible=decide),
-        gr.update(visible=decide),
+        gr.update(visible=decide, value="Decide one by one"),
+        gr.update(visible=decide, value="Refuse"),
         path,
     ]

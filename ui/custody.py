@@ -72,9 +72,9 @@ def shown(state: str) -> list[Any]:
     return [
         gr.update(visible=bool(title)),
         parts.notice("warn", title, hint) if title else Html(""),
-        gr.update(visible=state == "imported"),
-        gr.update(visible=state == "imported"),
-        gr.update(visible=state == "held"),
+        gr.update(visible=state == "imported", value="Accept"),
+        gr.update(visible=state == "imported", value="Refuse"),
+        gr.update(visible=state == "held", value="Release"),
         gr.update(visible=state in ("published", "held", "evicted")),
     ]
 

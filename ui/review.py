@@ -14,7 +14,7 @@ from ui.page import Page, done, fault, panel, pickable, picked
 from ui.render import parts, prose, records
 from ui.render.html import Html, join
 
-TO_REVIEW, DISAGREE, AWAITING = "To review", "Disagreements", "Awaiting another"
+TO_REVIEW, DISAGREE, AWAITING = "To review", "Disputed", "Awaiting"
 FILTERS: dict[str, tuple[str, ...]] = {
     TO_REVIEW: ("pending", "flagged"),
     DISAGREE: ("pending", "flagged"),

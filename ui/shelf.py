@@ -88,11 +88,16 @@ def build(page: Page) -> Shelf:
             work = panel(elem_id="library-work")
             with gr.Column(elem_classes="sc-sheet"):
                 detail = panel(show.detail(None, None), elem_id="library-detail")
+                tight = "sc-grow-none"
                 with gr.Row(elem_classes="sc-tight", visible=False) as actions:
-                    graft = gr.Button("Try in the graft lab", size="sm", min_width=80, elem_id="library-graft")
-                    verify = gr.Button("Check bytes", size="sm", min_width=80, elem_id="library-verify")
-                    audit = gr.Button("Replay audit", size="sm", min_width=80, elem_id="library-audit")
-                    certify = gr.Button("Certify here", size="sm", min_width=80, elem_id="library-certify")
+                    graft = gr.Button(
+                        "Try in the graft lab", size="sm", elem_classes="sc-grow-none", elem_id="library-graft"
+                    )
+                    verify = gr.Button("Check bytes", size="sm", elem_classes=tight, elem_id="library-verify")
+                    audit = gr.Button("Replay audit", size="sm", elem_classes=tight, elem_id="library-audit")
+                    certify = gr.Button(
+                        "Certify here", size="sm", elem_classes="sc-grow-none", elem_id="library-certify"
+                    )
                 deciding = custody.build_decision()
                 with gr.Accordion("Solution", open=False, elem_classes="sc-fold-block"):
                     solution = gr.Markdown(latex_delimiters=prose.DELIMITERS, elem_classes="sc-solution")

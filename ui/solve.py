@@ -85,7 +85,6 @@ def build(page: Page) -> Solve:
                     0, 1.5, value=min(1.5, limits.temperature), step=0.05, label="Temperature (0: greedy)"
                 )
                 seed = gr.Number(value=0, precision=0, minimum=0, maximum=2**31 - 1, label="Seed")
-            batch = campaign.build()
             message = panel(elem_id="solve-message")
             with gr.Row(elem_classes="sc-tight"):
                 solve = gr.Button("Solve", variant="primary", elem_id="solve-go")
@@ -95,6 +94,7 @@ def build(page: Page) -> Solve:
                 examples = tuple(
                     gr.Button(text, size="sm", elem_id=f"example-{n}") for n, (text, _) in enumerate(EXAMPLES)
                 )
+            batch = campaign.build()
         with gr.Column(scale=7, min_width=320):
             with gr.Column(elem_classes="sc-sheet"):
                 status = panel(show.progress(None), elem_id="solve-status")
@@ -213,7 +213,7 @@ def _idle(page: Page, request: gr.Request) -> list[Any]:
 def _mine(page: Page, request: gr.Request, chosen: str) -> Html:
     try:
         person = page.who(request)
-        return show.listing(page.engine.jobs(owner=person.name, limit=8), chosen)
+        return show.listing(page.engine.jobs(owner=person.name, limit=8, single=True), chosen)
     except ScionError as error:
         return fault(error)
 

@@ -40,7 +40,7 @@ def test_a_disagreement_goes_to_a_third_person(browser: Any, server: Server) -> 
     assert ada.locator("#review-publish").is_hidden()
     ada.wait_for_selector("#review-counts >> text=one approval")
     assert ada.locator(f"#review-queue [data-key='{attempt}']").count() == 0  # hers no more
-    show(ada, "Awaiting another")
+    show(ada, "Awaiting")
     ada.wait_for_selector(f"#review-queue [data-key='{attempt}'] >> text=awaits another")
 
     ben = review(browser, server, "ben", attempt)
@@ -56,7 +56,7 @@ def test_a_disagreement_goes_to_a_third_person(browser: Any, server: Server) -> 
     tab(eve, "Review")
     eve.wait_for_selector("#review-counts >> text=disagreement")
     assert eve.locator(f"#review-queue [data-key='{attempt}']").count() == 0
-    show(eve, "Disagreements")
+    show(eve, "Disputed")
     eve.click(f"#review-queue [data-key='{attempt}']")
     eve.wait_for_selector("#review-message >> text=Two reviewers disagree")
     said = text(eve, "#review-history")

@@ -84,6 +84,7 @@ def test_campaigns_are_listed_by_owner_newest_first(worker: Worker, library: Lib
     assert [item.name for item in campaigns.listed(None, limit=2)] == ["ada.csv", "bob.csv"]
     with pytest.raises(NotFound):
         campaigns.get("c0000000000000000")
+    assert [job.payload for job in worker.views("ada", 10, single=True)] == [{"say": 1}]
 
 
 def test_a_closed_server_leaves_a_campaign_that_the_next_one_resumes(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def detail(row: Artifact | None, manifest: Manifest | None, root: str = "") -> H
         parts.stat("state", words.count(row.graft_point), "tokens"),
         parts.stat("size", words.bytes_(row.stored_bytes or row.size_bytes), row.compression.replace("none", "raw")),
         parts.stat("to solve", words.count(row.solve_tokens), f"tokens, {words.seconds(row.solve_seconds)}"),
-        parts.stat("used", f"{row.uses}×", words.when(row.last_used) if row.last_used else "never"),
+        parts.stat("used", f"{row.uses}×", words.when(row.last_used)[:16] if row.last_used else "never"),
     ]
     digests: list[tuple[str, Child]] = [
         ("Content", parts.digest(row.digest, "content digest")),

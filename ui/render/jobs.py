@@ -19,6 +19,7 @@ _KINDS = {
 }  # fmt: skip
 
 
+_REASONS = 2  # of a refusal, beside a problem that is being written
 _ABOUT = ("problem", "query", "question", "book")  # what of a job's request says best what it is about
 
 
@@ -156,6 +157,13 @@ def reasons(items: Sequence[Any]) -> Html:
     return tag("ul", *lines, class_="sc-reasons") if lines else Html("")
 
 
+def _few(items: Sequence[Any]) -> Html:
+    """The first reasons; the others folded."""
+    rest = items[_REASONS:]
+    more = parts.folded(f"{len(rest)} more", reasons(rest)) if rest else None
+    return join([reasons(items[:_REASONS]), more])
+
+
 def offer(found: Offer | None) -> Html:
     """What the library holds for the problem that is being written; nothing where it holds nothing near."""
     if found is None or found.artifact is None:
@@ -175,7 +183,7 @@ def offer(found: Offer | None) -> Html:
         div("sc-line", parts.verdict(name), parts.digest(artifact.digest, "artifact digest")),
         div("sc-offer-said", said),
         div("sc-quote", words.clip(artifact.problem_text, 220)) if name != "GRAFT" else None,
-        reasons(judgement.reasons) if judgement is not None and name != "GRAFT" else None,
+        _few(judgement.reasons) if judgement is not None and name != "GRAFT" else None,
     )
 
 

@@ -28,7 +28,7 @@ def run(view: JobView | None, name: str, place: int, *, blind: bool) -> tuple[Ht
     title = f"Run {'ABC'[place]}" if blind else _TITLES[name]
     note = None if blind else div("sc-muted sc-small", _NOTES[name])
     final = result.get(name)
-    body = _finished(final, blind) if final is not None else _live(streams.get(name), view)
+    body = _finished(final, name, blind) if final is not None else _live(streams.get(name), view)
     shown = div("", div("sc-line", span("sc-run-title", title)), note, body, aria_label=title, role="group")
     return shown, str(final.get("text") or "") if final is not None else ""
 
@@ -61,9 +61,9 @@ def _live(stream: Stream | None, view: JobView | None) -> Html:
     )
 
 
-def _finished(run: Mapping[str, Any], blind: bool) -> Html:
+def _finished(run: Mapping[str, Any], name: str, blind: bool) -> Html:
     marks: list[Child] = []
-    if run.get("verdict") and not blind:
+    if run.get("verdict") and not blind and name != "fresh":  # no gate was asked there
         marks.append(parts.verdict(str(run["verdict"])))
     if run.get("exactness") and not blind:
         marks.append(parts.state(str(run["exactness"])))
