@@ -103,12 +103,18 @@ def _examine(settings: Any) -> tuple[dict[str, Any], list[str]]:
     import platform
 
     from core import energy
+    from core.calibrations import read_calibration
     from core.model import load
     from core.settings import unknown_variables
     from library.store import Library
 
     problems = [f"{name} is set but names no setting" for name in unknown_variables()]
     found: dict[str, Any] = {"scion": VERSION, "python": platform.python_version(), "platform": platform.platform()}
+    try:
+        calibration = read_calibration(settings)
+        found["calibration"] = calibration.explain() if calibration else "none; see evaluate calibrate"
+    except ScionError as error:
+        problems.append(f"calibration: {error}")
     try:
         model = load(settings)
         found |= {"model": model.name, "profile": model.profile.name, "parameters": model.parameters}

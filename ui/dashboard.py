@@ -8,6 +8,8 @@ from typing import Any
 
 import gradio as gr
 
+from core.calibrations import calibration_path
+from core.evaluate.calibrating import read_report
 from library.errors import ScionError
 from ui import plots
 from ui.access import Right
@@ -19,12 +21,14 @@ TITLES = {
     "saved": "Tokens and seconds saved", "verdicts": "Verdicts of the gate", "hits": "Hit rate",
     "artifacts": "Artifacts by state", "review": "Review, day by day", "agreement": "Do reviewers agree?",
     "reviewers": "Decisions by reviewer", "labels": "Labels of pairs",
+    "threshold": "The gate at every threshold",
 }  # fmt: skip
 HINTS = {
     "saved": "The first graft draws the first bar.", "verdicts": "Ask the library something.",
     "hits": "Ask the library something.", "artifacts": "Approve an attempt.", "review": "Decide on an attempt.",
     "agreement": "Needs attempts that two people judged (SCION_SECOND_APPROVER).",
     "reviewers": "Decide on an attempt.", "labels": "Label a pair in the graft lab.",
+    "threshold": "Run evaluate calibrate --labels, or with --pairs.",
 }  # fmt: skip
 NAMES = tuple(TITLES)
 
@@ -99,4 +103,5 @@ def data(page: Page, numbers: Any) -> dict[str, plots.Table]:
         "review": plots.reviews(numbers),
         "agreement": plots.agreement(numbers),
         "hits": plots.hits(numbers),
+        "threshold": plots.thresholds(read_report(calibration_path(page.settings))),
     }

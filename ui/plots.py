@@ -68,6 +68,15 @@ def labels(items: Sequence[PairLabel]) -> Table:
     return Table("labels", "Labels of pairs", ("source", "safe", "unsafe", "unsure"), rows)
 
 
+def thresholds(report: dict[str, Any] | None) -> Table:
+    """False accepts and coverage of the gate at every threshold, from the last calibration's report."""
+    columns = tuple(
+        "threshold wrong different wrong_low wrong_high covered same covered_low covered_high".split()  # noqa: SIM905
+    )
+    rows = tuple(tuple(point[name] for name in columns) for point in (report or {}).get("curve", ()))
+    return Table("threshold", "The gate at every threshold", columns, rows)
+
+
 def holdings(numbers: Statistics) -> Table:
     """Artifacts by state."""
     return Table("artifacts", "Artifacts by state", ("state", "artifacts"), tuple(numbers.artifacts))
@@ -105,7 +114,9 @@ def figure(table: Table) -> Any:
     chart = go.Figure()
     dated = table.columns[0] == "date" and len(table.rows) > 8  # a few days are named one by one
     across = [row[0] for row in table.rows]
-    if table.name == "saved":
+    if table.name == "threshold":
+        _draw_thresholds(chart, table)
+    elif table.name == "saved":
         bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT, "marker_line_width": 0}
         chart.add_bar(name="tokens a day", opacity=0.45, **bars)
         chart.add_scatter(name="tokens in total", x=across, y=[row[3] for row in table.rows], line_color=ACCENT)
@@ -157,6 +168,27 @@ def figure(table: Table) -> Any:
         chart.update_xaxes(tickformat="%d %b", hoverformat="%Y-%m-%d")
     chart.update_yaxes(gridcolor=_GRID, zerolinecolor=_GRID, rangemode="tozero", nticks=6)
     return chart
+
+
+def _draw_thresholds(chart: Any, table: Table) -> None:
+    across = [f"{row[0]:.2f}" for row in table.rows]
+    for name, first, colour in (("wrong grafts", 1, BAD), ("coverage", 5, GOOD)):
+        shares = [100 * row[first] / row[first + 1] if row[first + 1] else None for row in table.rows]
+        low, high = ([100 * row[first + k] for row in table.rows] for k in (2, 3))
+        chart.add_scatter(
+            name=f"{name}, n = {table.rows[0][first + 1]}",
+            x=across,
+            y=shares,
+            line_color=colour,
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [h - (s or 0) for h, s in zip(high, shares, strict=True)],
+                "arrayminus": [(s or 0) - x for x, s in zip(low, shares, strict=True)],
+                "thickness": 1,
+            },
+        )
+    chart.update_layout(yaxis_title="% of the pairs, exact 95 % intervals", xaxis_title="least score")
 
 
 def _inert(cell: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from ui.terminal.experiments import (
     state_folder,
     use_preset,
 )
+
+if TYPE_CHECKING:
+    from core.evaluate.calibrating import Source
 
 app = typer.Typer(no_args_is_help=True, help="Experiments, with a JSON report; they never touch your library.")
 app.command("context")(context_command)
@@ -93,6 +96,45 @@ def gate(
         f"{found.pairs} pairs ({found.malformed} malformed), {found.pairs_per_second:.0f} a second",
     ]
     state.show(report, "\n".join(words))
+
+
+@app.command()
+def calibrate(
+    context: typer.Context,
+    pairs: Annotated[list[Path] | None, typer.Option(help="labelled pairs, JSON lines; may be repeated")] = None,
+    labels: Annotated[bool, typer.Option("--labels", help="the labels that reviewers gave in the graft lab")] = False,
+    delta: Annotated[float, typer.Option(help="most false accepts, at 95 % confidence")] = 0.005,
+    out: Annotated[Path | None, typer.Option(help="calibration file, instead of the setting's")] = None,
+) -> None:
+    """Labels to the threshold of the calibrated policy; refuses, and says how many are missing, where they are few."""
+    from datetime import UTC, datetime
+
+    from core.calibrations import calibration_path
+    from core.evaluate import calibrating
+    from library.errors import UsageError
+    from ui.terminal.common import actor, finish
+
+    if not pairs and not labels:
+        raise UsageError("give --pairs FILE, --labels, or both")
+    if not 0 < delta < 1:
+        raise UsageError("--delta must lie between 0 and 1")
+    state = session(context)
+    given = []
+    if labels:
+        with state.library() as library:
+            given = library.labels()
+    found = calibrating.run(pairs or [], given, delta)
+    path = out or calibration_path(state.settings())
+    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    calibrating.write(found, path, by=actor(), created=created)
+    words = [found.calibration.explain(), *(_source_words(source) for source in found.sources)]
+    words.append(f"written to {path}" if found.calibration.usable else "no calibration is written")
+    state.show({**found.report(by=actor(), created=created), "file": str(path)}, "\n".join(words))
+    finish(0 if found.calibration.usable else 1)
+
+
+def _source_words(source: Source) -> str:
+    return f"{source.kind} {source.name}: {source.different} different, {source.same} same, {source.unused} not used"
 
 
 @app.command("near-miss")
