@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Point:
-    """What a threshold accepts: `wrong` of `different`, `covered` of `same`, with exact 95 % intervals of both shares."""
+    """What a threshold accepts: `wrong` of `different`, `covered` of `same`, with exact 95 % intervals."""
 
     threshold: float
     wrong: int
