@@ -143,8 +143,12 @@ def again(shelf: Library, model: FrozenModel, artifact: Artifact) -> tuple[Audit
 
 
 def flipped(artifact: Artifact) -> Artifact:
-    """One bit of the first position's first key changed, all digests of the manifest recomputed."""
-    name = next(name for name in artifact.tensors if name.endswith("keys"))
+    """One bit of the first position's key changed, all digests of the manifest recomputed.
+
+    In a layer of full attention: out of a sliding one, the position would be gone before the end.
+    """
+    full = next(layer for layer in artifact.manifest.layers if layer.kind == "full")
+    name = full.tensors["keys"]
     data = bytearray(artifact.tensors[name].data)
     data[1] ^= 1
     tensors = {**artifact.tensors, name: replace(artifact.tensors[name], data=memoryview(data))}
