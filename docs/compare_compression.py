@@ -1,7 +1,7 @@
 """Compares the library's compression of cold states with blosc2 and zipnn, on artifacts of a library.
 
     pip install blosc2 zipnn            # into an environment of its own, beside requirements.txt
-    python docs/compare_compression.py LIBRARY [ROUNDS]
+    PYTHONPATH=. python docs/compare_compression.py LIBRARY [ROUNDS]
 
 Prints one Markdown row a method for the largest published artifact of each model and dtype: the ratio, and GB/s of raw
 bytes, the best of ROUNDS (5) on one thread of every library, without hashing. Each result is unpacked and compared.
