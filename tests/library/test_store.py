@@ -345,7 +345,7 @@ def test_revoked_never_returns(library: Library) -> None:
     assert library.revoke(row.digest[7:20], reason="wrong proof", actor="bob") == [row.digest]
     assert library.find_exact(key_of("one")) == []
     assert library.revoke(row.digest, reason="again", actor="bob") == []
-    with pytest.raises(Conflict, match="never comes back"):
+    with pytest.raises(Conflict, match="is revoked"):
         library.set_artifact_state(row.digest, "published", "please", "bob")
     with pytest.raises(Conflict):
         library.publish(row.attempt_id, state_of("one"), record_of("one"))
