@@ -130,7 +130,13 @@ def main(folder: str, port: str, options: str) -> None:
             fill(engine, PROBLEMS, days=6)
         for name, role in given["users"].items():
             library.add_user(name, role, hash_password(PASSWORD))
-        uvicorn.run(build_app(engine, settings), port=int(port), log_level="warning", timeout_graceful_shutdown=1)
+        uvicorn.run(
+            build_app(engine, settings),
+            port=int(port),
+            root_path=settings.root_path,
+            log_level="warning",
+            timeout_graceful_shutdown=1,
+        )
         engine.close()
 
 
