@@ -1,6 +1,6 @@
 """Takes the pictures in docs/screenshots from the real program: `python -m tests.browser.screenshots LIBRARY_FOLDER`.
 
-The folder holds `library`, with a few artifacts and something to review.
+The folder holds `library`, with a few artifacts, something to review and an accepted book made of docs/design.md.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def main(folder: Path) -> None:
             page, _ = open_page(browser, server.url, **look)
             _solve(page, mode)
             _review(page, mode)
+            _books(page, mode)
             _library(page, mode)
             _lab(page, mode)
             _dashboard(page, mode)
@@ -62,8 +63,18 @@ def _review(page: Any, mode: str) -> None:
     _take(page, f"review{mode}")
 
 
-def _library(page: Any, mode: str) -> None:
+def _books(page: Any, mode: str) -> None:
     tab(page, "Library")
+    tab(page, "Books")
+    page.click("#books-table tbody tr")
+    page.fill("#books-question textarea", "What decides before any graft whether a stored state applies?")
+    page.click("#books-ask")
+    page.wait_for_selector("#books-work .sc-progress > .sc-line >> text=done", timeout=LONG)
+    _take(page, f"books{mode}")
+    tab(page, "Artifacts")
+
+
+def _library(page: Any, mode: str) -> None:
     page.click("#library-table tbody tr >> nth=1")
     page.wait_for_selector("#library-detail .sc-problem")
     _take(page, f"library{mode}")
