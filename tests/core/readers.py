@@ -20,7 +20,7 @@ _WORDS = "stone river lamp winter paper copper garden letter market engine windo
 
 def tiny_reader(folder: Path, window: int = WINDOW) -> FrozenModel:
     write_tiny_reader(folder, window=window)
-    return load(load_settings(model=str(folder), device="cpu", threads=1))
+    return load(load_settings(model=str(folder), device="cpu"))
 
 
 def prose(seed: int, paragraphs: int) -> list[str]:

@@ -62,7 +62,7 @@ def test_the_artifact_says_who_approved_it_and_on_what_evidence(library: Library
     assert [(note.reviewer, note.action, note.reason) for note in written.decisions] == [
         ("ada", "approve", "checked by hand")
     ]
-    assert {item.check: item.outcome for item in written.evidence}["reference_match"] == "pass"
+    assert {item.check: item.outcome for item in written.evidence}["reference"] == "pass"
     assert written.tensors == staged.manifest.tensors
     assert written.model_copy(update={"evidence": (), "decisions": ()}) == staged.manifest
     assert (record.digest, record.reviewer, record.answer) == (str(encoded.digest), "ada", "7")

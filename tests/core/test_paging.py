@@ -494,7 +494,7 @@ from core.settings import load_settings
 from library.store import Library
 
 folder, source, where = sys.argv[1:]
-model = load(load_settings(model=folder, device="cpu", threads=1))
+model = load(load_settings(model=folder, device="cpu"))
 with Library.open(Path(where), actor="alice") as library:
     print("ready", flush=True)
     made = ingest(model, library, Path(source), "notes", Context("job", {}, "alice", threading.Event()), 256)

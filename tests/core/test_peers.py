@@ -170,11 +170,14 @@ def test_a_read_that_fails_never_goes_on_with_what_it_got(
     made = deposit(model, library, "book", segment(text))
     real = library.fs.read
 
-    def read(path: str) -> bytearray:
+    def read(path: str, watch: Any = None) -> memoryview:
         if fault == "eio":
             raise OSError(5, "Input/output error")
         data = real(path)
-        return data[:-1] if fault == "short" else bytearray(len(data))
+        data = data[:-1] if fault == "short" else memoryview(bytearray(len(data)))
+        if watch is not None:
+            watch(data)
+        return data
 
     monkeypatch.setattr(library.fs, "read", read)
     with pytest.raises(StoreError if fault == "eio" else Exception, match=r"reading blob|other bytes"):

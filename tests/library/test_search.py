@@ -145,7 +145,10 @@ def test_same_words_score_one(library: Library) -> None:
 @pytest.mark.parametrize("state", ["revoked", "held", "quarantined"])
 def test_only_published_ones_are_candidates(library: Library, state: str) -> None:
     digest = library.find_exact(key_of(PROBLEMS["rope"]))[0].digest
-    library.set_artifact_state(digest, state, "test", "ada")
+    if state == "revoked":
+        library.revoke(digest, reason="test", actor="ada")
+    else:
+        library.set_artifact_state(digest, state, "test", "ada")
     assert [c.record.digest for c in library.candidates("rope pieces cut")] == []
     if state == "held":
         library.release_hold(digest, "fine", "ada")
