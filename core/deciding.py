@@ -106,7 +106,7 @@ class Deciding(Loaded):
         from core.deposit import unreplayable
 
         if staged is None:
-            if review in ("pending", "flagged"):
+            if review in OPEN_FOR_REVIEW:
                 raise Conflict(f"attempt {attempt_id} has no state to deposit; solve the problem again")
             return  # the store says what state it is in
         if (why := unreplayable(self.library, staged)) is not None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import gradio as gr
 
 from library.errors import Conflict, NotFound, ScionError, StaleVersion
+from library.reviews import OPEN_FOR_REVIEW
 from library.votes import Standing
 from ui.access import Denied, Person, Right
 from ui.page import Page, done, fault, panel, pickable, picked
@@ -16,9 +17,9 @@ from ui.render.html import Html, join
 
 TO_REVIEW, DISAGREE, AWAITING = "To review", "Disputed", "Awaiting"
 FILTERS: dict[str, tuple[str, ...]] = {
-    TO_REVIEW: ("pending", "flagged"),
-    DISAGREE: ("pending", "flagged"),
-    AWAITING: ("pending", "flagged"),
+    TO_REVIEW: OPEN_FOR_REVIEW,
+    DISAGREE: OPEN_FOR_REVIEW,
+    AWAITING: OPEN_FOR_REVIEW,
     "Flagged": ("flagged",),
     "Approved": ("approved",),
     "Rejected": ("rejected",),
@@ -32,7 +33,6 @@ ACTIONS: tuple[tuple[str, str, Literal["primary", "secondary", "stop"]], ...] = 
     ("note", "Add note", "secondary"),
     ("undo", "Undo", "secondary"),
 )
-OPEN = ("pending", "flagged")
 PAGE = 60
 _EMPTY = {
     DISAGREE: "Where one approves and another rejects, a third person decides here.",
@@ -231,7 +231,7 @@ def _rows(page: Page, name: str, text: str, person: Person) -> list[Any]:
 def _after(page: Page, name: str, text: str, attempt: str, person: Person) -> str:
     """The next open attempt that nobody else has before them; the one after this, else the first."""
     taken = {lease.attempt_id for lease in page.engine.library.leases() if lease.reviewer != person.name}
-    rows = [row.id for row in _rows(page, name, text, person) if row.review in OPEN]
+    rows = [row.id for row in _rows(page, name, text, person) if row.review in OPEN_FOR_REVIEW]
     here = rows.index(attempt) if attempt in rows else -1
     ordered = [*rows[here + 1 :], *rows[: max(here, 0)]]
     return next((row for row in ordered if row not in taken and row != attempt), "")
@@ -274,7 +274,7 @@ def _record(page: Page, person: Person, chosen: str) -> tuple[list[Any], Html]:
         row = library.attempt(chosen)
     except NotFound as error:
         return [records.attempt_head(None), nothing, "", nothing, nothing, ("", 0)], fault(error)
-    if row.review in OPEN and person.may(Right.REVIEW):
+    if row.review in OPEN_FOR_REVIEW and person.may(Right.REVIEW):
         try:
             library.lease(row.id, person.name, page.settings.lease_seconds)
         except Conflict as error:
@@ -287,7 +287,7 @@ def _record(page: Page, person: Person, chosen: str) -> tuple[list[Any], Html]:
     disputed = standing.disputed  # who is to decide between two must read both
     if disputed and not warning:
         warning = _dispute(standing.word(person.name) is not None)
-    hidden = page.settings.blind and bool(decisions) and not own and row.review in OPEN and not disputed
+    hidden = page.settings.blind and bool(decisions) and not own and row.review in OPEN_FOR_REVIEW and not disputed
     thinking = parts.folded("Thinking", parts.pre(row.thinking)) if row.thinking else nothing
     return [
         records.attempt_head(row, problem.text, problem.reference, _state(page, row, vote, person)),
@@ -309,7 +309,7 @@ def _dispute(involved: bool) -> Html:
 
 def _state(page: Page, row: Any, vote: Any, person: Person) -> str:
     """What is shown as an attempt's state. A blind reviewer does not learn that somebody approved it before."""
-    if vote is None or row.review not in OPEN:
+    if vote is None or row.review not in OPEN_FOR_REVIEW:
         return str(row.review)
     if vote[1].disputed:
         return "adjudicate"

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from library.errors import NotFound, ScionError
+from library.reviews import OPEN_FOR_REVIEW
 from ui import campaign
 from ui.access import Right
 from ui.book_events import KINDS as BOOK_JOBS
@@ -257,4 +258,4 @@ def _outcome(page: Page, view: Any) -> tuple[Html, str, Html, str]:
     result = join(
         [show.answer(row.answer), parts.folded("Thinking", parts.pre(row.thinking)) if row.thinking else None]
     )
-    return result, row.solution, records.evidence(found), chosen if row.review in ("pending", "flagged") else ""
+    return result, row.solution, records.evidence(found), chosen if row.review in OPEN_FOR_REVIEW else ""

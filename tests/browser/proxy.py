@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from tests.ui.serving import ROOT, free_port
+from tests.ui.serving import ROOT, free_port, stop
 
 _OF_ONE_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-connection"}
 
@@ -35,12 +35,7 @@ def proxied(upstream: str, prefix: str) -> Iterator[str]:
             time.sleep(0.1)
         yield address + prefix
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+        stop(process, patience=10)
 
 
 def application(upstream: str, prefix: str) -> Any:

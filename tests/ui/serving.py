@@ -85,12 +85,17 @@ def _running(folder: Path, command: list[str]) -> Iterator[Server]:
         with Library.open(folder / "library") as library:
             yield Server(url, library, process, log)
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+        stop(process, patience=20)
+
+
+def stop(process: subprocess.Popen[bytes], *, patience: float) -> None:
+    """Ask it to end, and end it after so many seconds."""
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
 
 
 def free_port() -> int:
