@@ -65,3 +65,12 @@ def tab(page: Any, name: str) -> None:
 def text(page: Any, selector: str) -> str:
     """The visible text of the first match, on one line."""
     return " ".join(page.locator(selector).first.inner_text().split())
+
+
+def build_book(page: Any, name: str, content: str, file: str = "story.md") -> None:
+    """Uploads a text on the open Books view and starts to build it."""
+    page.fill("#books-name input, #books-name textarea", name)
+    given = {"name": file, "mimeType": "text/markdown", "buffer": content.encode()}
+    page.set_input_files("#books-files input[type=file]", [given])
+    page.wait_for_selector("#books-files .file-preview")
+    page.click("#books-build")

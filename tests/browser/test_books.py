@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.driving import open_page, text
+from tests.browser.driving import build_book, open_page, text
 from tests.ui.hostile import TEXTS
 from tests.ui.serving import Server, served
 
@@ -28,14 +28,6 @@ def shelf(browser: Any, server: Server, user: str, path: str = "/?tab=library&bo
     return page, seen
 
 
-def build(page: Any, name: str, content: str = STORY, file: str = "story.md") -> None:
-    page.fill("#books-name input, #books-name textarea", name)
-    given = {"name": file, "mimeType": "text/markdown", "buffer": content.encode()}
-    page.set_input_files("#books-files input[type=file]", [given])
-    page.wait_for_selector("#books-files .file-preview")
-    page.click("#books-build")
-
-
 def ask(page: Any, question: str) -> None:
     page.fill("#books-question textarea", question)
     page.click("#books-ask")
@@ -45,7 +37,7 @@ def test_the_life_of_a_book(browser: Any, server: Server) -> None:
     page, seen = shelf(browser, server, "ada")
     hold = server.log.parent / "hold"
     hold.touch()
-    build(page, "Vaults")
+    build_book(page, "Vaults", STORY)
     page.wait_for_selector("#books-work >> text=segment 4 of 30")
     page.reload()  # the job goes on, and the page finds it again
     page.wait_for_selector("#books-work .sc-progress")
@@ -96,12 +88,12 @@ def test_the_life_of_a_book(browser: Any, server: Server) -> None:
 
 def test_a_role_ends_where_it_ends(browser: Any, server: Server) -> None:
     viewer, _ = shelf(browser, server, "val")
-    build(viewer, "Never")
+    build_book(viewer, "Never", STORY)
     viewer.wait_for_selector("#books-message >> text=this needs the right to solve")
     viewer.context.close()
 
     solver, _ = shelf(browser, server, "sol")
-    build(solver, "Sol's", "One short paragraph.\n\nAnd one more.")
+    build_book(solver, "Sol's", "One short paragraph.\n\nAnd one more.")
     solver.wait_for_selector("#books-work >> text=is pending")
     solver.wait_for_selector("#books-accept", state="visible")
     solver.click("#books-accept")
@@ -110,7 +102,7 @@ def test_a_role_ends_where_it_ends(browser: Any, server: Server) -> None:
     solver.context.close()
 
     other, _ = shelf(browser, server, "sue")
-    build(other, "Sol's", "Something else.")
+    build_book(other, "Sol's", "Something else.")
     other.wait_for_selector("#books-message >> text=belongs to sol")
     assert server.library.count_segments(server.library.book("Sol's").id) == 2
     other.context.close()
@@ -129,7 +121,7 @@ def test_a_role_ends_where_it_ends(browser: Any, server: Server) -> None:
 
 def test_a_book_that_changed_is_not_accepted_by_who_saw_the_old_one(browser: Any, server: Server) -> None:
     page, _ = shelf(browser, server, "ada")
-    build(page, "Shifting", "One.\n\nTwo.")
+    build_book(page, "Shifting", "One.\n\nTwo.")
     page.wait_for_selector("#books-accept", state="visible")
     book = server.library.book("Shifting")
     server.library.update_book(book.id, digest="blake3:" + "0" * 64)
@@ -142,7 +134,7 @@ def test_a_book_that_changed_is_not_accepted_by_who_saw_the_old_one(browser: Any
 def test_hostile_text_in_names_files_and_questions(browser: Any, server: Server) -> None:
     page, seen = shelf(browser, server, "ada")
     name = TEXTS[1][:90]
-    build(page, name, "\n\n".join(TEXTS[:-1]), file="<img src=x onerror=window.__ran=1>.md")
+    build_book(page, name, "\n\n".join(TEXTS[:-1]), file="<img src=x onerror=window.__ran=1>.md")
     page.wait_for_selector("#books-accept", state="visible")
     page.click("#books-accept")
     page.wait_for_selector("#books-question", state="visible")

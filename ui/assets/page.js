@@ -49,6 +49,19 @@
     }
   }, true);
 
+  // Gradio names every place for files alike, in other words than stand on it: its label and its own words say more.
+  const nameUploads = () => {
+    for (const place of document.querySelectorAll("button.upload-container[aria-label]")) {
+      const label = place.closest(".block")?.querySelector("[data-testid=block-label]")?.textContent.trim();
+      const said = `${label ? `${label}: ` : ""}${place.innerText.replace(/\s+/g, " ").trim()}`;
+      if (place.getAttribute("aria-label") !== said) place.setAttribute("aria-label", said);
+    }
+  };
+  let naming = 0;
+  const changed = () => {
+    naming ||= setTimeout(() => { naming = 0; nameUploads(); }, 300);
+  };
+
   const paint = () => {
     const kept = localStorage.getItem(THEME);
     if (!document.body || !kept) return;
@@ -56,6 +69,7 @@
   };
   const start = () => {
     paint();
+    new MutationObserver(changed).observe(document.body, { childList: true, subtree: true });
     // Gradio sets its own choice once it has mounted.
     new MutationObserver(() => {
       const kept = localStorage.getItem(THEME);
