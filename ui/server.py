@@ -26,6 +26,7 @@ from library.errors import CorruptError, FormatError, NotFound, ScionError, Usag
 from ui.access import COOKIE, FROM_OUTSIDE, SESSION_SECONDS, Access, Denied, Right, Throttled
 from ui.guard import Guard, allowed_hosts
 from ui.render import figures
+from ui.render.html import Html
 
 if TYPE_CHECKING:
     from core.engine import Engine
@@ -43,7 +44,7 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
     """The application for uvicorn. Imports Gradio (seconds); starts no thread and opens no port."""
     import gradio as gr
 
-    from ui import blocks, mcp_tools, theme
+    from ui import blocks, document, mcp_tools, theme
     from ui.page import Page, Watched
 
     access = Access(engine.library.users)
@@ -51,13 +52,14 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
     app = FastAPI(title="Scion", docs_url=None, redoc_url=None, openapi_url=None)
     if mcp_tools.installed():
         app.router.lifespan_context = mcp_tools.add(app, page)
-    _add_login(app, access, settings, theme.STYLE.read_text(encoding="utf-8"))
+    _add_login(app, access, settings, theme.STYLE.read_text(encoding="utf-8"), document.icon())
     _add_files(app, page)
 
     def person(request: Request) -> str | None:
         found = access.of(request)
         return found.name if found else None
 
+    document.adopt(gr.routes.templates.env)
     demo = blocks.build(page)
     demo.queue(default_concurrency_limit=8, max_size=256)
     gr.mount_gradio_app(
@@ -75,6 +77,7 @@ def build_app(engine: Engine, settings: Settings) -> FastAPI:
         enable_monitoring=False,
         footer_links=[],
         run_history=False,
+        pwa=False,
         theme=theme.theme(),
         head=theme.head(),
     )
@@ -124,7 +127,7 @@ class _Door:
         await response(scope, receive, send)
 
 
-def _add_login(app: FastAPI, access: Access, settings: Settings, style: str) -> None:
+def _add_login(app: FastAPI, access: Access, settings: Settings, style: str, icon: Html) -> None:
     root = settings.root_path.rstrip("/")
 
     @app.get("/healthz")
@@ -134,8 +137,8 @@ def _add_login(app: FastAPI, access: Access, settings: Settings, style: str) -> 
     @app.get("/login")
     def form(next: str = "/") -> Response:
         if access.open():
-            return HTMLResponse(figures.message_page(style, "Not from here", FROM_OUTSIDE), status_code=403)
-        return HTMLResponse(figures.login_page(style, f"{root}/login", _goal(next, root)))
+            return HTMLResponse(figures.message_page(style, icon, "Not from here", FROM_OUTSIDE), status_code=403)
+        return HTMLResponse(figures.login_page(style, icon, f"{root}/login", _goal(next, root)))
 
     @app.post("/login")
     def login(
@@ -150,7 +153,7 @@ def _add_login(app: FastAPI, access: Access, settings: Settings, style: str) -> 
             token = access.login(username, password, address)
         except Denied as error:
             wait = {"Retry-After": str(int(error.seconds) + 1)} if isinstance(error, Throttled) else {}
-            page = figures.login_page(style, f"{root}/login", goal, str(error))
+            page = figures.login_page(style, icon, f"{root}/login", goal, str(error))
             return HTMLResponse(page, status_code=429 if wait else 401, headers=wait)
         # A program that logs in as gradio_client does expects an answer, a browser a page.
         wants_page = "text/html" in request.headers.get("accept", "")

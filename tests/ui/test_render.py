@@ -17,6 +17,7 @@ from tests.library.artifacts import manifest
 from tests.ui.hostile import TEXTS
 from tests.ui.test_html import Elements
 from ui.render import artifact, diff, figures, jobs, lab, parts, records, words
+from ui.render.html import Html
 
 EVIL = " ".join(TEXTS)
 DIGEST = "blake3:" + "ab" * 32
@@ -189,7 +190,7 @@ def test_energy_is_not_invented() -> None:
 
 
 def test_the_login_escapes_where_to_go() -> None:
-    page = Elements(figures.login_page("", "/login", '/?tab="><script>x</script>', EVIL))
+    page = Elements(figures.login_page("", Html(""), "/login", '/?tab="><script>x</script>', EVIL))
     scripts = [name for name, _ in page.seen if name == "script"]
     assert len(scripts) == 1  # our own, which only looks at the preferred colours
 

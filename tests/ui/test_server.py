@@ -7,6 +7,7 @@ import csv
 import http.client
 import io
 import json
+import re
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -79,6 +80,15 @@ def test_the_first_page_names_no_outside_address(local: httpx.Client) -> None:
     page = local.get("/").text
     for name in ("fonts.googleapis", "fonts.gstatic", "cdn.", "cdnjs", "unpkg", "google-analytics"):
         assert f"//{name}" not in page
+
+
+def test_the_first_page_asks_for_nothing_outside_its_folder(local: httpx.Client) -> None:
+    """A browser fetches these without a script, so that no browser test sees them: manifest, icon, a link's preview."""
+    head = local.get("/").text.partition("</head>")[0]
+    links = re.findall(r'<(?:link|meta|script)\b[^>]*\b(?:href|src|content)="([^"]*)"', head)
+    assert [link for link in links if link.startswith(("/", "http"))] == []
+    assert len([link for link in links if link.startswith("./assets/")]) >= 2, "Gradio's template has changed"
+    assert len(re.findall(r'<link rel="icon"[^>]*href="data:image/svg', head)) == 1
 
 
 def test_without_a_session_the_page_leads_to_the_login_and_back(nobody: httpx.Client) -> None:

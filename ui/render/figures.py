@@ -99,7 +99,7 @@ def tiles(numbers: Statistics, counts: ReviewCounts) -> Html:
     )
 
 
-def login_page(style: str, action: str, goal: str, fault: str = "") -> Html:
+def login_page(style: str, icon: Html, action: str, goal: str, fault: str = "") -> Html:
     """A whole document: name, password, and where to go afterwards."""
     body = div(
         "sc-page",
@@ -129,24 +129,25 @@ def login_page(style: str, action: str, goal: str, fault: str = "") -> Html:
             class_="sc-card",
         ),
     )
-    return _document("Log in · Scion", style, body)
+    return _document("Log in · Scion", style, icon, body)
 
 
-def message_page(style: str, heading: str, text: str) -> Html:
+def message_page(style: str, icon: Html, heading: str, text: str) -> Html:
     """A whole document that says one thing."""
     body = div("sc-page", tag("main", brand(), tag("h2", heading), tag("p", text), class_="sc-card"))
-    return _document(f"{heading} · Scion", style, body)
+    return _document(f"{heading} · Scion", style, icon, body)
 
 
 _DARK = "if(matchMedia('(prefers-color-scheme: dark)').matches)document.documentElement.classList.add('dark')"
 
 
-def _document(name: str, style: str, body: Html) -> Html:
+def _document(name: str, style: str, icon: Html, body: Html) -> Html:
     head = join(
         [
             tag("meta", charset="utf-8"),
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("title", name),
+            icon,
             Html(f"<style>{style}</style><script>{_DARK}</script>"),
         ]
     )
