@@ -113,6 +113,8 @@ def _examine(settings: Any) -> tuple[dict[str, Any], list[str]]:
     try:
         calibration = read_calibration(settings)
         found["calibration"] = calibration.explain() if calibration else "none; see evaluate calibrate"
+        if calibration and not calibration.current:
+            problems.append(f"calibration: {calibration.explain()}")
     except ScionError as error:
         problems.append(f"calibration: {error}")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.gate.calibration import Calibration, calibrate, labels_needed
 from core.gate.canonical import CANONICAL_VERSION, canonical, canonical_key
 from core.gate.judge import judge
+from core.gate.rules import rules_digest
 from core.gate.verdict import Edit, Judgement, Policy, Reason, Verdict
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "canonical_key",
     "judge",
     "labels_needed",
+    "rules_digest",
 ]

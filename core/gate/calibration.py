@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.evaluate.stats import upper_bound
+from core.gate.rules import rules_digest
 from library.digest import canonical_json
 from library.errors import FormatError
 
 _SCALE = 10**6
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Calibration:
     threshold: the least accepted score in [0, 1]. delta: the share of false accepts among different problems that the
     95 % upper bound (one-sided, exact) must not exceed. different/same: labels used. false_accepts: accepted different
     ones at the threshold. covered: accepted same ones. missing: how many more labels of different problems are needed
-    before a threshold can be set; 0 where `usable`.
+    before a threshold can be set; 0 where `usable`. rules: digest of the gate's rules that gave the scores.
     """
 
     threshold: float
@@ -36,10 +37,16 @@ class Calibration:
     false_accepts: int
     covered: int
     missing: int
+    rules: str = field(default_factory=rules_digest)
 
     @property
     def usable(self) -> bool:
-        return self.missing == 0
+        return self.missing == 0 and self.current
+
+    @property
+    def current(self) -> bool:
+        """Whether it was made with the rules of this gate."""
+        return self.rules == rules_digest()
 
     @property
     def bound(self) -> float:
@@ -48,6 +55,11 @@ class Calibration:
 
     def explain(self) -> str:
         """One sentence for a reviewer."""
+        if not self.current:
+            return (
+                "the threshold was measured on other rules of the gate than this program's, and holds for those alone; "
+                "make it again with evaluate calibrate"
+            )
         if not self.usable:
             return (
                 f"{self.different} labelled pairs of different problems are too few to bound false accepts by "
@@ -71,6 +83,7 @@ class Calibration:
                 "false_accepts": self.false_accepts,
                 "covered": self.covered,
                 "missing": self.missing,
+                "rules": self.rules,
             }
         )
 
@@ -79,10 +92,13 @@ class Calibration:
         """The calibration of `to_json`'s bytes. Raises `FormatError` for all else, another encoding included."""
         try:
             value: Any = json.loads(data)
+            if value["schema"] == 1:
+                raise FormatError("the calibration is of an older version; make it again with evaluate calibrate")
             found = cls(
                 value["threshold_ppm"] / _SCALE,
                 value["delta_ppm"] / _SCALE,
                 *(int(value[k]) for k in ("different", "same", "false_accepts", "covered", "missing")),
+                rules=str(value["rules"]),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(f"not a calibration: {error}") from error

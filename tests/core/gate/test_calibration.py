@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import random
+import shutil
+from pathlib import Path
 
 import pytest
 
 from core.evaluate.stats import upper_bound
-from core.gate import Calibration, calibrate, labels_needed
+from core.gate import Calibration, Policy, Verdict, calibrate, judge, labels_needed, rules, rules_digest
 from library.errors import FormatError
 
 
@@ -69,3 +72,33 @@ def test_another_encoding_is_refused() -> None:
 def test_bad_input_raises(labelled: list[tuple[float, bool]], delta: float) -> None:
     with pytest.raises(ValueError, match="must be between"):
         calibrate(labelled, delta)
+
+
+def test_a_threshold_of_other_rules_accepts_nothing_and_says_so() -> None:
+    text = "Ann has 12 apples. How many are left?"
+    restated = text.replace("12", "twelve")
+    made = Calibration(0.5, 0.01, 400, 100, 0, 90, 0)
+    assert made.rules == rules_digest()
+    assert judge(text, restated, Policy.CALIBRATED, calibration=made).verdict is Verdict.GRAFT
+    other = Calibration.from_json(dataclasses.replace(made, rules="blake3:" + "0" * 64).to_json())
+    judgement = judge(text, restated, Policy.CALIBRATED, calibration=other)
+    assert judgement.verdict is Verdict.REFUSE
+    assert "evaluate calibrate" in judgement.reasons[0].text
+
+
+def test_the_digest_of_the_rules_covers_code_and_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = Path(rules.__file__).parent
+    shutil.copytree(package, tmp_path / "gate")
+    monkeypatch.setattr(rules, "__file__", str(tmp_path / "gate" / "rules.py"))
+    digest = rules_digest.__wrapped__
+    assert digest() == rules_digest()
+    for name in ("judge.py", "tables/synonyms.txt"):
+        before = digest()
+        with (tmp_path / "gate" / name).open("a") as file:
+            file.write("\n")
+        assert digest() != before
+
+
+def test_a_calibration_of_the_older_schema_says_what_to_do() -> None:
+    with pytest.raises(FormatError, match="evaluate calibrate"):
+        Calibration.from_json(b'{"schema":1}')
