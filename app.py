@@ -104,8 +104,10 @@ def _examine(settings: Any) -> tuple[dict[str, Any], list[str]]:
 
     from core import energy
     from core.calibrations import read_calibration
+    from core.gate import CANONICAL_VERSION
     from core.model import load
     from core.settings import unknown_variables
+    from library.rekeying import stale
     from library.store import Library
 
     problems = [f"{name} is set but names no setting" for name in unknown_variables()]
@@ -131,6 +133,8 @@ def _examine(settings: Any) -> tuple[dict[str, Any], list[str]]:
         with Library.open(settings.library, create=False) as library:
             found["artifacts"] = library.index.count()
             found["published"] = library.index.count(states=["published"])
+            if old := stale(library, CANONICAL_VERSION):
+                problems.append(f"{old} records have keys of an older version; run library rekey")
             if (finding := library.verify_log()) is not None:
                 problems.append(f"audit log: entry {finding.seq}: {finding.reason}")
     except ScionError as error:

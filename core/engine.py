@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from core.books.desk import Desk
 from core.campaigns import Campaigns
 from core.deciding import Decided, Deciding
-from core.gate import Judgement, Policy, judge
+from core.gate import CANONICAL_VERSION, Judgement, Policy, canonical_key, judge
 from core.handlers import Handlers
 from core.integrity import VerifyRow, check_usable, verify_one, with_bytes
 from core.jobs import JobView, Worker
 from core.requests import figures, policy_of, text_of
 from core.settings import Settings
 from library.errors import UsageError
+from library.rekeying import rekey
 from library.store import Library
 from library.tables import PairLabel
 
@@ -26,12 +27,15 @@ if TYPE_CHECKING:  # torch is loaded when a job first needs it
 
 __all__ = ["Decided", "Engine", "VerifyRow"]
 
+REKEYED_AT_START = 1000  # records of an older canonical version: a second or two; `library rekey` does all
+
 
 class Engine(Handlers, Deciding):
     """One process's way into a library. Safe to call from any thread; the model runs on the worker's alone."""
 
     def __init__(self, settings: Settings, library: Library) -> None:
         super().__init__(settings, library)
+        rekey(library, canonical_key, CANONICAL_VERSION, limit=REKEYED_AT_START)
         self.books = Desk(self)
         self.worker = Worker(library, {**self._handlers(), **self.books.handlers})
 

@@ -32,7 +32,13 @@ def _campaigns(connection: sqlite3.Connection) -> None:
     )
 
 
-STEPS: tuple[Step, ...] = (_first, _campaigns)
+def _old_keys(connection: sqlite3.Connection) -> None:
+    """Records with keys of an older canonical version are found without a walk (rekeying.py)."""
+    connection.execute("CREATE INDEX artifact_version ON artifact (canonical_version) WHERE kind = 'solution'")
+    connection.execute("CREATE INDEX problem_version ON problem (canonical_version)")
+
+
+STEPS: tuple[Step, ...] = (_first, _campaigns, _old_keys)
 SCHEMA_VERSION = len(STEPS)
 
 

@@ -95,10 +95,10 @@ class Calibration:
             if value["schema"] == 1:
                 raise FormatError("the calibration is of an older version; make it again with evaluate calibrate")
             found = cls(
-                value["threshold_ppm"] / _SCALE,
-                value["delta_ppm"] / _SCALE,
-                *(int(value[k]) for k in ("different", "same", "false_accepts", "covered", "missing")),
+                threshold=value["threshold_ppm"] / _SCALE,
+                delta=value["delta_ppm"] / _SCALE,
                 rules=str(value["rules"]),
+                **{k: int(value[k]) for k in ("different", "same", "false_accepts", "covered", "missing")},
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(f"not a calibration: {error}") from error

@@ -190,6 +190,18 @@ def release(context: typer.Context, digest: str, reason: Annotated[str, typer.Op
 
 
 @app.command()
+def rekey(context: typer.Context) -> None:
+    """Bring the exact-lookup keys of records made by an older version up to date. May be stopped and run again."""
+    from core.gate import CANONICAL_VERSION, canonical_key
+    from library.rekeying import rekey as bring_up
+
+    here = session(context)
+    with here.library() as library:
+        changed = bring_up(library, canonical_key, CANONICAL_VERSION, actor=actor())
+    here.show({"rekeyed": changed, "version": CANONICAL_VERSION}, f"{changed} records have a key of today's rules now")
+
+
+@app.command()
 def log(
     context: typer.Context,
     verify: Annotated[bool, typer.Option("--verify", help="check the chain; exit code 3 if it is broken")] = False,
