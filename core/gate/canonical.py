@@ -14,7 +14,7 @@ from core.gate.plain import plain_letters
 from core.gate.tokens import Token
 from library.digest import digest_bytes
 
-CANONICAL_VERSION: int = 2
+CANONICAL_VERSION: int = 3
 MAX_LENGTH = 20_000
 REMEMBERED = 200_000  # characters of texts whose tokens are kept; 31 MB with the readings, measured on random formulas
 _RAW = "\x00raw\x00"
@@ -31,7 +31,7 @@ def canonical(text: str) -> str:
 def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
     letters = False
     for index, token in enumerate(tokens):
-        if token.text == "." and _shown_by_capital(tokens, index):
+        if token.text == "." and (_shown_by_capital(tokens, index) or _last(tokens, index)):
             continue
         plain = plain_letters(tokens, index)
         if (plain or (token.kind == "letter" and not token.math)) and letters:
@@ -41,6 +41,11 @@ def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
             yield from ("$" + letter for letter in plain)
         else:
             yield token.text
+
+
+def _last(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a full stop ends the text, which the end shows; a second one before it may belong to something else."""
+    return 0 < index == len(tokens) - 1 and tokens[index].kind == "punct" and tokens[index - 1].text not in ".…"
 
 
 def _shown_by_capital(tokens: tuple[Token, ...], index: int) -> bool:

@@ -229,31 +229,6 @@ def _money(d: Difference) -> str | None:
     return None
 
 
-def _point(d: Difference) -> str | None:
-    """`O(0,0)` and `O = (0,0)`: a point and its coordinates."""
-    if {d.left, d.right} != {("=",), ()}:
-        return None
-    units, first, last = (d.a, d.a1, d.a2) if d.left else (d.b, d.b1, d.b2)
-    before, after = _near(units, first - 1), _near(units, last)
-    if before is None or after is None or after.key != "(" or len(before.key.lstrip("$")) != 1:
-        return None
-    name = before.key.lstrip("$")
-    if not name.isupper() or not _starts_a_term(units, first - 1):
-        return None
-    depth, commas = 0, 0
-    for unit in units[last:]:
-        depth += (unit.key == "(") - (unit.key == ")")
-        commas += unit.key == "," and depth == 1
-        if depth == 0:
-            break
-    return "a point's coordinates are given with and without the equals sign" if commas else None
-
-
-def _starts_a_term(units: Sequence[Unit], index: int) -> bool:
-    before = _near(units, index - 1)
-    return before is None or before.kind in ("word", "break") or before.key in (",", "and", ".", ";", ":")
-
-
 def _product(d: Difference) -> str | None:
     """One sign of multiplication for another between numbers."""
     if len(d.left) != 1 or len(d.right) != 1 or not {*d.left, *d.right} <= _PRODUCTS:
@@ -301,7 +276,6 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("request", _request),
     ("hyphen", _hyphen),
     ("contraction", _contraction),
-    ("point", _point),
     ("product", _product),
     ("layout", _layout),
     ("money", _money),

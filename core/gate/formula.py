@@ -286,8 +286,10 @@ class FormulaWriter(ABC):
         elif name in sym.ONE_ARGUMENT:
             option, index = take_option(items, index) if name == "sqrt" else (None, index)
             argument, index = take_argument(items, index)
-            if name == "mathbb" and len(argument) == 1 and isinstance(argument[0], Char):
-                self._sign(f"\\mathbb{{{argument[0].text}}}", macro)
+            name = sym.SAME_LOOK.get(name, name)
+            single = argument[0].text if len(argument) == 1 and isinstance(argument[0], Char) else ""
+            if single and (name == "mathbb" or (name == "mathbf" and single in sym.NUMBER_SETS)):
+                self._sign(f"\\mathbb{{{single}}}", macro)
                 return index
             self.mark(f"\\{name}", start, macro.end)
             if option is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.gate.habits import is_worth
 from core.gate.tokens import Token
 
 _NAMES = frozenset({"problem", "question", "exercise", "example", "task", "no", "q", "ex", "prob"})
 _ENDS = frozenset({".", ")", ":", "—", "]"})
-_LARGEST = 1000
 
 
 def label_end(tokens: Sequence[Token], text: str) -> int:
@@ -23,7 +23,8 @@ def label_end(tokens: Sequence[Token], text: str) -> int:
     if index >= len(tokens) or tokens[index].kind != "number" or tokens[index].math:
         return 0
     number = tokens[index].text
-    if not number.isdigit() or int(number[:9]) >= _LARGEST or len(number) > 3:
+    whole, _, part = number.partition(".")
+    if not whole.isdigit() or len(whole) > 3 or (part and not (named and part.isdigit() and len(part) < 3)):
         return 0
     index += 1
     marked = index < len(tokens) and tokens[index].text in _ENDS
@@ -33,7 +34,7 @@ def label_end(tokens: Sequence[Token], text: str) -> int:
         return 0
     gap = text[tokens[index - 1].end : tokens[index].start]
     following = tokens[index]
-    starts = following.text[:1].isupper() or following.math or following.text in ('"', "$")
+    starts = following.text[:1].isupper() or following.math or following.text in ('"', "$") or is_worth(tokens, index)
     if not starts or not gap[:1].isspace():
         return 0
-    return index if marked or (named and "\n" in gap) else 0
+    return index if marked or named else 0

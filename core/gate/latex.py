@@ -11,6 +11,7 @@ from typing import Any
 from core.gate import symbols as sym
 from core.gate.dollars import mask
 from core.gate.formula import FormulaWriter
+from core.gate.habits import habits
 from core.gate.labels import label_end
 from core.gate.latex_tree import Char, Environment, Formula, Group, LatexError, Macro, parse, skip_length, take_argument
 from core.gate.markup import unmarked
@@ -23,7 +24,7 @@ _RELATION_NAMES = frozenset({"=", "<", ">", "≤", "≥", "≠", "≡"})
 # A matrix between its brackets is what the environment with brackets prints; cases are a column after a brace.
 _BRACKETS = {
     "pmatrix": ("(", ")"), "bmatrix": ("[", "]"), "Bmatrix": ("\\{", "\\}"), "vmatrix": ("|", "|"),
-    "Vmatrix": ("‖", "‖"), "cases": ("\\{", ""), "dcases": ("\\{", ""), "rcases": ("", "\\}"),
+    "Vmatrix": ("∥", "∥"), "cases": ("\\{", ""), "dcases": ("\\{", ""), "rcases": ("", "\\}"),
 }  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def read(text: str) -> list[Token]:
     else:
         tokens = text_tokens(masked, 0, len(masked))
     tokens = _roots(_tidy(tokens))
-    tokens = tokens[label_end(tokens, clean) :]
+    tokens = habits(tokens[label_end(tokens, clean) :])
     if clean is text or clean == text:
         return tokens
     # a token without length sits at its neighbour's place
@@ -168,14 +169,14 @@ class _Reader(FormulaWriter):
             ):
                 place += 1  # `x &= 1`: no entry begins or ends with a relation, so this only lines up
             elif row or (isinstance(part, Char) and part.text == "&"):
-                self._cell(cell, name)
+                self._cell(_without_stop(cell) if row and name == "matrix" else cell, name)
                 cell = []
                 self.mark("\\\\" if row else "&", part.start, part.end)
                 place = skip_length(body, place + 1) if row else place + 1
             else:
                 cell.append(part)
                 place += 1
-        self._cell(cell, name)
+        self._cell(_without_stop(cell) if name == "matrix" else cell, name)
         self.mark(f"\\end{{{name}}}", item.end, item.end)
         self.bracket(closing, item.end)
 
@@ -199,6 +200,15 @@ def _script(items: list[Any], index: int) -> bool:
     before = items[index - 1] if index else None
     base = isinstance(before, Char) and (before.text.isalnum() or before.text in ")]|")
     return base and isinstance(items[index + 1], Group | Macro)
+
+
+def _without_stop(cell: list[Any]) -> list[Any]:
+    """A row's last entry without the comma or full stop that some sites set after it: the row's end shows it."""
+    last = len(cell)
+    while last and isinstance(cell[last - 1], Char) and cell[last - 1].text.isspace():
+        last -= 1
+    stop = last > 1 and isinstance(cell[last - 1], Char) and cell[last - 1].text in ",.;"
+    return cell[: last - 1] if stop else cell
 
 
 def _beside_relation(before: list[Any], after: list[Any]) -> bool:

@@ -18,7 +18,7 @@ _ENTITIES = frozenset(
     "emsp euro pound cent yen cap cup isin notin sum prod ang prime Prime and or rarr lfloor rfloor lceil rceil".split()
 )
 _ENTITY = r"&(?:#\d{2,6}|#x[0-9A-Fa-f]{2,5}|[A-Za-z]{2,8}\d{0,2});"
-_TAG = r"</?(?:p|br|div|span|i|em|b|strong|u|sup|sub)(?: [^<>]{0,80})?\s?/?>"
+_TAG = r"</?(?:p|br|div|span|i|em|b|strong|u|sup|sub)(?: [^<>]{0,80})?\s?/?>|\[/?[biu]\]"
 _FIGURE = r"\[asy\].*?\[/asy\]|<asy>.*?</asy>|\\begin\{(?:asy|tikzpicture)\}.*?\\end\{(?:asy|tikzpicture)\}"
 _INSIDE = r"[^\W\d_][^*_\n$\\]*?[^\W_][.,:;!?]?"
 _EMPHASIS = "|".join(
@@ -37,7 +37,7 @@ def unmarked(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
 
     The places are ranges over `text` itself where there is no markup.
     """
-    if not re.search(r"[&<*_#]", text):
+    if not re.search(r"[&<*_#]|\[/", text):
         return text, range(len(text)), range(1, len(text) + 1)
     closing: set[int] = set()
     cuts: list[tuple[int, int, str]] = []
@@ -50,8 +50,8 @@ def unmarked(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
             if char is not None:
                 cuts.append((start, end, char))
         elif found["tag"] is not None:
-            name = re.sub(r"[^a-z].*", "", found["tag"].lstrip("</"))
-            partner = re.compile(rf"</{name}\s?>").search(text, end)
+            name = re.sub(r"[^a-z].*", "", found["tag"].lstrip("<[/"))
+            partner = re.compile(rf"</{name}\s?>" if text[start] == "<" else rf"\[/{name}\]").search(text, end)
             if name == "br" or start in closing:
                 cuts.append((start, end, _printed(name, closing=start in closing)))
             elif partner is not None and _outside_formulas(text, start, end, partner.start()):

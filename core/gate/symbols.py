@@ -10,17 +10,18 @@ def words(text: str) -> frozenset[str]:
 # Commands that print one sign, or nothing that carries meaning. The sign is the canonical spelling.
 _SIGNS = """
 le leq leqslant leqq ≤ | ge geq geqslant geqq ≥ | ne neq ≠ | lt < | gt > | ll ≪ | gg ≫ | equiv ≡ | approx ≈
-sim ∼ | simeq ≃ | cong ≅ | propto ∝ | doteq ≐ | mid vert lvert rvert | | nmid ∤ | Vert lVert rVert | ‖
-parallel ∥ | nparallel ∦ | perp ⊥ | in ∈ | notin ∉ | ni ∋ | subset ⊂ | subseteq ⊆ | subsetneq ⊊ | supset ⊃
-supseteq ⊇ | cup ∪ | cap ∩ | setminus smallsetminus ∖ | emptyset varnothing ∅ | times × | div ÷ | cdot ·
+sim ∼ | simeq ≃ | cong ≅ | propto ∝ | doteq ≐ | mid vert lvert rvert | | nmid ∤ | Vert lVert rVert parallel ∥
+nparallel ∦ | perp bot ⊥ | in ∈ | notin ∉ | ni ∋ | subset ⊂ | subseteq ⊆ | subsetneq ⊊ | supset ⊃ | supseteq ⊇ | cup ∪
+cap ∩ | setminus smallsetminus backslash textbackslash ∖ | emptyset varnothing ∅ | times × | div ÷ | cdot ·
 ast * | star ⋆ | circ ∘ | bullet • | pm ± | mp ∓ | oplus ⊕ | otimes ⊗ | infty ∞ | partial ∂ | nabla ∇
 sum ∑ | prod ∏ | int ∫ | iint ∬ | oint ∮ | bigcup ⋃ | bigcap ⋂ | to rightarrow → | gets leftarrow ←
 leftrightarrow ↔ | Rightarrow ⇒ | Leftarrow ⇐ | Leftrightarrow ⇔ | implies Longrightarrow ⟹
 iff Longleftrightarrow ⟺ | mapsto ↦ | longrightarrow ⟶ | uparrow ↑ | downarrow ↓ | forall ∀ | exists ∃
-neg lnot ¬ | wedge land ∧ | vee lor ∨ | angle ∠ | measuredangle ∡ | triangle △ | square Box □ | degree °
+neg lnot ¬ | wedge land ∧ | vee lor ∨ | angle ∠ | measuredangle ∡ | triangle bigtriangleup vartriangle △
+square Box □ | degree °
 lfloor ⌊ | rfloor ⌋ | lceil ⌈ | rceil ⌉ | langle ⟨ | rangle ⟩ | ldots cdots dots dotsc dotsb dotsm textellipsis …
 vdots ⋮ | ddots ⋱ | ell ℓ | Re ℜ | Im ℑ | aleph ℵ | hbar ℏ | pounds textsterling £ | euro texteuro €
-textdegree ° | colon : | lbrack [ | rbrack ] | backslash textbackslash \\ | prime ′ | therefore ∴ | because ∵
+textdegree ° | colon : | lbrack [ | rbrack ] | prime ′ | therefore ∴ | because ∵
 S § | copyright © | textendash – | textemdash —
 """
 _GREEK = """
@@ -49,14 +50,14 @@ GREEK: dict[str, str] = dict(zip(_GREEK.split()[::2], _GREEK.split()[1::2], stri
 GREEK_LETTERS = frozenset(GREEK.values())
 
 # One-character commands, in text and in formulas.
-ESCAPED = {"%": "%", "#": "#", "&": "&", "_": "_", "{": "\\{", "}": "\\}", "|": "‖", "$": "\\$"}
+ESCAPED = {"%": "%", "#": "#", "&": "&", "_": "_", "{": "\\{", "}": "\\}", "|": "∥", "$": "\\$"}
 NAMED_ESCAPES = {"lbrace": "\\{", "rbrace": "\\}", "textdollar": "\\$", "textbar": "|"}
 
 # Unicode signs that are another spelling of a sign above.
 UNICODE = {
     "−": "-", "∗": "*", "⋅": "·", "∙": "·", "⩽": "≤", "⩾": "≥", "≦": "≤", "≧": "≥", "∣": "|", "∆": "$Δ",
     "⟂": "⊥", "⊿": "△", "∅": "∅", "⌀": "∅", "⁄": "/", "∕": "/", "∶": ":", "⋯": "…", "µ": "$μ", "º": "°", "˚": "°",
-    "％": "%", "＄": "\\$", "$": "\\$", "﹣": "-", "‑": "-", "‐": "-", "∖": "∖", "{": "\\{", "}": "\\}", "∥": "∥",
+    "％": "%", "＄": "\\$", "$": "\\$", "﹣": "-", "‑": "-", "‐": "-", "∖": "∖", "{": "\\{", "}": "\\}", "‖": "∥",
     "ﬁ": "fi", "ﬂ": "fl", "\u00a0": " ",
 }  # fmt: skip
 DOUBLE_STRUCK = {"ℝ": "R", "ℕ": "N", "ℤ": "Z", "ℚ": "Q", "ℂ": "C", "ℙ": "P", "𝔽": "F"}
@@ -83,6 +84,12 @@ ONE_ARGUMENT = words(
     "mathbb overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline "
     "mathbf boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen"
 )
+# Commands with one argument that print what another prints.
+SAME_LOOK = {
+    "bar": "overline", "overrightarrow": "vec", "widehat": "hat", "widetilde": "tilde", "boldsymbol": "mathbf",
+    "bm": "mathbf", "overparen": "overarc", "wideparen": "overarc",
+}  # fmt: skip
+NUMBER_SETS = frozenset("NZQRC")  # in bold letters as in double-struck ones
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})
 BINOMIALS = frozenset({"binom", "dbinom", "tbinom"})
 FUNCTIONS = words(

@@ -4,6 +4,39 @@ from __future__ import annotations
 
 # Two ways to print one text: one canonical form.
 MERGE: list[tuple[str, str]] = [
+    ("Let O=(0,0) be the origin. Find $OA$.", "Let O(0,0) be the origin. Find $OA$."),
+    ("Let $O=(0,0)$ and $A = (1,2)$.", "Let $O(0,0)$ and $A(1,2)$."),
+    (
+        r"Let $O(0,0), A(\tfrac12,0),$ and $B_1(3,4)$ be points.",
+        r"Let $O=(0,0)$, $A = \left(\tfrac{1}{2}, 0\right)$, and $B_1=(3,4)$ be points.",
+    ),
+    ("Take $A'=(1,f(2))$.", "Take $A'(1, f(2))$."),
+    (r"Find $\frac{2^3\cdot 3}{4\cdot a}$.", r"Find $\frac{2^3\times 3}{4\times a}$."),
+    ("Find $2(3)·4$.", "Find $2(3)×4$."),
+    (r"the $n$-th term and the 10-th one", "the $n$th term and the 10th one"),
+    (r"area of $\Delta ABC$", r"area of $\triangle ABC$"),
+    (r"area of $\bigtriangleup ABC$", r"area of $\triangle ABC$"),
+    (r"$AB \| CD$ and $AB \bot EF$", r"$AB \parallel CD$ and $AB\perp EF$"),
+    (r"$A\backslash B$", r"$A\setminus B$"),
+    (
+        r"$\vec{v}$, $\bar{z}$, $\widehat{A}$, $\bm{w}$",
+        r"$\overrightarrow{v}$, $\overline{z}$, $\hat{A}$, $\mathbf{w}$",
+    ),
+    (r"for $x\in\mathbf{R}$", r"for $x \in \mathbb R$"),
+    ("Find $x$ such that $3^x=81$", "Find $x$ such that $3^{x}=81$."),
+    (r"$f(x)=\begin{cases}x & x>0,\\ -x & x<0.\end{cases}$", r"$f(x)=\begin{cases}x & x>0\\ -x & x<0\end{cases}$"),
+    ("Find $m+n$.", r"Find $m+n$. Please reason step by step, and put your final answer within \boxed{}."),
+    ("Find $m+n$.", "Find $m+n$.\n\nLet's think step by step."),
+    ("Find $m+n$.", "3. (10 points) Find $m+n$."),
+    ("Find $m+n$.", "(10 points) Find $m+n$."),
+    ("Find $m+n$.", "Example 5 Find $m+n$."),
+    ("Find $m+n$.", "Problem 3.2. Find $m+n$."),
+    ("Find $m+n$.", "Find $m+n$. [i]Proposed by Ada King and Bo Li[/i]"),
+    ("Call it [b]good[/b] if [i]x[/i] is even.", "Call it good if x is even."),
+    (
+        r"What is $2+2$? $\textbf{(A)}\ 3 \qquad \textbf{(B)}\ 4$",
+        r"What is $2+2$? $\mathrm{(A) \ } 3 \qquad \mathrm{(B) \ } 4$",
+    ),
     (r"Find $\frac12$ of it.", r"Find \(\dfrac{1}{2}\) of it."),
     (r"Find $\frac 1 2$ of it.", r"Find $\tfrac{1}{2}$ of it."),
     (r"Let $x \ge 3$.", r"Let $x \geq 3$."),
@@ -78,6 +111,35 @@ MERGE: list[tuple[str, str]] = [
 
 # Different problems, or texts that could be: two canonical forms, and no GRAFT.
 DIFFER: list[tuple[str, str]] = [
+    ("Let $P(1,2)+Q$ be it.", "Let $P=(1,2)+Q$ be it."),
+    ("Let $a=(1,2)$.", "Let $a(1,2)$."),
+    ("Let $A=(12)$.", "Let $A(12)$."),
+    ("Let $2A=(1,2)$.", "Let $2A(1,2)$."),
+    ("Let $y=A=(1,2)$.", "Let $y=A(1,2)$."),
+    ("Let $A=[1,2)$.", "Let $A[1,2)$."),
+    ("Let $A=(1,2)$.", "Let $A=(1,3)$."),
+    ("Let $A^2=(1,2)$.", "Let $A^2(1,2)$."),
+    (r"Find $\vec a\times \vec b$.", r"Find $\vec a\cdot \vec b$."),
+    (r"Find $a\times b$.", r"Find $a\cdot b$."),
+    (r"Find $\mathbb{Z}\times 2\mathbb{Z}$.", r"Find $\mathbb{Z}\cdot 2\mathbb{Z}$."),
+    (r"Find $2\times 3$.", "Find $2+3$."),
+    (r"Find $\Vert x\Vert$.", "Find $|x|$."),
+    (r"Find $\bar z$.", "Find $z$."),
+    (r"Find $\mathbf{A}$.", r"Find $\mathbb{A}$."),
+    (r"Find $\Delta AB$.", r"Find $\triangle AB$."),
+    ("Find $5-3$.", "Find $53$."),
+    ("The value is 3.5", "The value is 35"),
+    ("Find 3...", "Find 3."),
+    ("Do it. Think step by step.", "Do it twice. Think step by step."),
+    ("Do it. Think step by step.", "Do it. Think of a step."),
+    ("Find $x$. Proposed by Ada.", "Find $x$. Proposed by 12 people."),
+    ("Find $a[i]$.", "Find $a$."),
+    ("(10 points) Find $x$.", "(10 apples) Find $x$."),
+    (
+        r"$\begin{pmatrix}1&2\\3&4\end{pmatrix}$",
+        r"$\begin{pmatrix}1&2.\\3&4\end{pmatrix}$ and $\begin{matrix}5\end{matrix}$",
+    ),
+    (r"What? (A) $3$ (B) $4$", r"What? (A) $4$ (B) $3$"),
     ("Find x².", "Find x2."),
     ("Find $x^2$.", "Find $x2$."),
     ("Find $x_2$.", "Find $x^2$."),
@@ -216,8 +278,6 @@ DIFFER: list[tuple[str, str]] = [
 
 # Restatements that the edits policy accepts.
 RESTATE: list[tuple[str, str]] = [
-    ("Let O=(0,0) be the origin. Find $OA$.", "Let O(0,0) be the origin. Find $OA$."),
-    ("Let $O=(0,0)$ and $A = (1,2)$.", "Let $O(0,0)$ and $A(1,2)$."),
     ("Find the value of $x$.", "What is the value of $x$?"),
     ("Compute $x+y$.", "Find $x+y$."),
     ("Determine $x+y$.", "What is $x+y$?"),
@@ -234,6 +294,6 @@ RESTATE: list[tuple[str, str]] = [
     ("Tom bought 3 apples and 4 pears.", "Tom purchased 3 apples and 4 pears."),
     ("Tom placed 3 more pencils in the drawer.", "Tom placed 3 pencils in the drawer."),
     ("It costs $5 to enter.", "It costs 5 dollars to enter."),
-    ("It is $5\\times3$ large.", "It is $5\\cdot 3$ large."),
+    ("It is $5*3$ large.", "It is $5\\cdot 3$ large."),
     ("What is the favorite color of 3 kids?", "What is the favourite colour of 3 kids?"),
 ]

@@ -31,7 +31,7 @@ def test_other_words_are_another_form(left: str, right: str) -> None:
 def test_offsets_point_into_the_original(text: str) -> None:
     for token in tokens_of(text):
         assert 0 <= token.start <= token.end <= len(text)
-        if token.kind == "word" and not token.math and "\\" not in text:
+        if token.kind == "word" and not token.math and "\\" not in text and not token.text[0].isdigit():
             assert token.text.replace("'", "") in text.replace("’", "").replace("'", "") or not token.text.isascii()
 
 

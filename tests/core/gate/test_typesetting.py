@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from core.gate import Policy, Verdict, canonical, judge
+from core.gate import CANONICAL_VERSION, Policy, Verdict, canonical, judge
+from library.digest import digest_bytes
 
 from .typesetting import PROBLEMS, VARIANTS, changed
 
@@ -49,3 +50,10 @@ def test_edits_quote_the_text_as_it_came() -> None:
     edits = judge(stored, query, Policy.EDITS).edits
     assert [(e.stored, e.query) for e in edits] == [("4", "5")]
     assert all(stored[slice(*e.stored_span)] == e.stored and query[slice(*e.query_span)] == e.query for e in edits)
+
+
+def test_other_forms_need_another_version() -> None:
+    forms = "\n".join(canonical(text) for text in PROBLEMS)
+    assert (CANONICAL_VERSION, str(digest_bytes(forms.encode()))[:23]) == (3, "blake3:370e3fac733b2351"), (
+        "the rules changed: raise CANONICAL_VERSION, so that records with older keys are brought up to date"
+    )

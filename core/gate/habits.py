@@ -1,0 +1,186 @@
+"""Habits of sites that print one thing in two ways: named points, products of numbers, ordinals, what stands around a
+problem. Reads and writes tokens; knows no edit and no verdict.
+
+Each rule asks for a place in which the two ways cannot mean different things, and leaves all else as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from core.gate.tokens import Token
+
+_STARTS = frozenset(", ; : . ¶ and".split())  # noqa: SIM905
+_ENDS = frozenset(", ; : . ? ! ¶".split())  # noqa: SIM905
+_SUFFIXES = frozenset({"th", "st", "nd", "rd"})
+_POINTS = frozenset({"point", "points", "mark", "marks", "pt", "pts"})
+# What prompts and benchmarks put after a problem: no part of it. Tokens of canonical text, lower case.
+_INSTRUCTIONS = tuple(
+    tuple(line.split())
+    for line in (
+        "please reason step by step , and put your final answer within \\boxed { } .",
+        "please put your final answer within \\boxed { } .",
+        "put your final answer within \\boxed { } .",
+        "put your final answer in \\boxed { } .",
+        "let 's think step by step and output the final answer within \\boxed { } .",
+        "let 's think step by step .",
+        "think step by step .",
+    )
+)
+
+
+def habits(tokens: list[Token]) -> list[Token]:
+    """The tokens with each habit in its one form. Linear; the order of the tokens stays."""
+    for rule in _RULES:
+        tokens = rule(tokens)
+    return tokens[: _without_instruction(tokens)]
+
+
+def _named_points(tokens: list[Token]) -> list[Token]:
+    """`O=(0,0)` is the point `O(0,0)`: a capital, alone before the sign, then a bracket with a comma, then an end."""
+    if not any(token.text == "=" for token in tokens):
+        return tokens
+    gone: set[int] = set()
+    for index, token in enumerate(tokens):
+        if token.text != "=" or index + 1 >= len(tokens) or tokens[index + 1].text != "(":
+            continue
+        start = _name_start(tokens, index)
+        if start is None or not _begins(tokens, start):
+            continue
+        end = _tuple_end(tokens, index + 1)
+        if end is not None and (end == len(tokens) or tokens[end].kind == "word" or tokens[end].text in _ENDS):
+            gone.add(index)
+    return [token for index, token in enumerate(tokens) if index not in gone] if gone else tokens
+
+
+def _name_start(tokens: Sequence[Token], end: int) -> int | None:
+    """Where the name of a point that ends before `end` starts: a capital, with an index or a prime at most."""
+    index = end - 1
+    if index >= 0 and tokens[index].text == "}":
+        while index >= 0 and tokens[index].text not in ("_{", "^{"):
+            index -= 1
+        if index < 1 or end - index > 4 or (tokens[index].text == "^{" and tokens[index + 1].text != "′"):
+            return None
+        index -= 1
+    if index < 0:
+        return None
+    name = tokens[index].text.removeprefix("$")
+    capital = len(name) == 1 and "A" <= name <= "Z" and tokens[index].kind in ("letter", "word")
+    return index if capital else None
+
+
+def _begins(tokens: Sequence[Token], index: int) -> bool:
+    if index == 0:
+        return True
+    before = tokens[index - 1]
+    return (before.kind == "word" and not before.math) or before.text in _STARTS
+
+
+def _tuple_end(tokens: Sequence[Token], index: int) -> int | None:
+    """Past the bracket that opens at `index`, if a comma stands directly in it; else None."""
+    depth, comma = 0, False
+    for place in range(index, min(len(tokens), index + 60)):
+        text = tokens[place].text
+        if text in ("(", "[", "\\{"):
+            depth += 1
+        elif text in (")", "]", "\\}"):
+            depth -= 1
+            if depth == 0:
+                return place + 1 if comma and text == ")" else None
+        elif text == "," and depth == 1:
+            comma = True
+        elif tokens[place].kind == "break":
+            return None
+    return None
+
+
+def _products(tokens: list[Token]) -> list[Token]:
+    """`2\\times 3` is `2\\cdot 3` where one factor is a numeral and the other no set: numbers have one product."""
+    if not any(token.text == "×" for token in tokens):
+        return tokens
+    out = list(tokens)
+    for index in range(1, len(out) - 1):
+        sides = (out[index - 1], out[index + 1])
+        if out[index].text == "×" and any(s.kind == "number" for s in sides) and all(_factor(s) for s in sides):
+            out[index] = out[index]._replace(text="·")
+    return out
+
+
+def _factor(token: Token) -> bool:
+    return token.kind in ("number", "letter") or token.text in ("(", ")", "}", "!", "frac{", "°")
+
+
+def _ordinals(tokens: list[Token]) -> list[Token]:
+    """`$n$-th` is `$n$th`, and `10-th` is `10th`."""
+    out: list[Token] = []
+    for token in tokens:
+        if token.text in _SUFFIXES and len(out) > 1 and out[-1].text == "-" and out[-1].end == token.start:
+            base = out[-2]
+            if base.kind == "letter" or base.text in (")", "}"):
+                out.pop()
+            elif base.kind == "number" and base.end == out[-1].start and not base.math:
+                out[-2:] = [Token("word", base.text + token.text, base.start, token.end)]
+                continue
+        out.append(token)
+    return out
+
+
+def _triangles(tokens: list[Token]) -> list[Token]:
+    """`\\Delta ABC` is `\\triangle ABC`: a product of four capitals would not begin with the difference sign."""
+    if not any(token.text == "$Δ" for token in tokens):
+        return tokens
+    out = list(tokens)
+    for index, token in enumerate(out):
+        corners = out[index + 1 : index + 4]
+        if token.text == "$Δ" and len(corners) == 3 and all(c.text[1:].isupper() and c.text[0] == "$" for c in corners):
+            out[index] = Token("sign", "△", token.start, token.end, token.math)
+    return out
+
+
+def _choices(tokens: list[Token]) -> list[Token]:
+    """Between choices (`3 \\qquad (B)`) the name of the next one is the border: no other border stands there."""
+    named = [i for i in range(len(tokens) - 2) if tokens[i].text == "(" and tokens[i + 2].text == ")"]
+    places = {tokens[i + 1].text.removeprefix("$"): i for i in named}
+    if not {"A", "B"} <= places.keys():
+        return tokens
+    gone = {places[name] - 1 for name in "ABCDE" if name in places}
+    return [token for index, token in enumerate(tokens) if index not in gone or token.kind != "break"]
+
+
+def is_worth(tokens: Sequence[Token], index: int) -> bool:
+    """Whether `(10 points)` stands at `index`."""
+    texts = [token.text for token in tokens[index : index + 4]]
+    return (
+        len(texts) == 4 and texts[0] == "(" and texts[1].isdigit() and texts[2].lower() in _POINTS and texts[3] == ")"
+    )
+
+
+def _credits(tokens: list[Token]) -> list[Token]:
+    """Without `Proposed by NAME` at the end and `(10 points)` at the start."""
+    if len(tokens) > 4 and is_worth(tokens, 0):
+        tokens = tokens[4:]
+    for index in range(max(1, len(tokens) - 10), len(tokens) - 2):
+        if tokens[index].text == "Proposed" and tokens[index + 1].text == "by" and tokens[index - 1].text in ".?!)":
+            names = [t.text for t in tokens[index + 2 :]]
+            if all(name[:1].isupper() or name in (",", ".", "and") for name in names):
+                return tokens[:index]
+    return tokens
+
+
+def _without_instruction(tokens: Sequence[Token]) -> int:
+    """How many tokens are left without an instruction at the end."""
+    for words in _INSTRUCTIONS:
+        size = len(words)
+        if len(tokens) > size and tuple(token.text.lower() for token in tokens[-size:]) == words:
+            return len(tokens) - size
+    return len(tokens)
+
+
+_RULES: tuple[Callable[[list[Token]], list[Token]], ...] = (
+    _named_points,
+    _products,
+    _ordinals,
+    _triangles,
+    _choices,
+    _credits,
+)
