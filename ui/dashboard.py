@@ -10,6 +10,7 @@ import gradio as gr
 
 from core.calibrations import calibration_path
 from core.evaluate.calibrating import read_report
+from core.evaluate.last import read_last
 from library.errors import ScionError
 from ui import plots
 from ui.access import Right
@@ -21,7 +22,7 @@ TITLES = {
     "saved": "Tokens and seconds saved", "verdicts": "Verdicts of the gate", "hits": "Hit rate",
     "artifacts": "Artifacts by state", "review": "Review, day by day", "agreement": "Do reviewers agree?",
     "reviewers": "Decisions by reviewer", "labels": "Labels of pairs",
-    "threshold": "The gate at every threshold",
+    "threshold": "The gate at every threshold", "experiment": "Near-misses: the last experiment",
 }  # fmt: skip
 HINTS = {
     "saved": "The first graft draws the first bar.", "verdicts": "Ask the library something.",
@@ -29,6 +30,7 @@ HINTS = {
     "agreement": "Needs attempts that two people judged (SCION_SECOND_APPROVER).",
     "reviewers": "Decide on an attempt.", "labels": "Label a pair in the graft lab.",
     "threshold": "Run evaluate calibrate --labels, or with --pairs.",
+    "experiment": "Run evaluate near-miss.",
 }  # fmt: skip
 NAMES = tuple(TITLES)
 
@@ -104,4 +106,5 @@ def data(page: Page, numbers: Any) -> dict[str, plots.Table]:
         "agreement": plots.agreement(numbers),
         "hits": plots.hits(numbers),
         "threshold": plots.thresholds(read_report(calibration_path(page.settings))),
+        "experiment": plots.experiment(read_last(page.settings.library)),
     }

@@ -77,6 +77,19 @@ def thresholds(report: dict[str, Any] | None) -> Table:
     return Table("threshold", "The gate at every threshold", columns, rows)
 
 
+def experiment(report: dict[str, Any] | None) -> Table:
+    """Wrong and copied answers to near-misses and wrong ones to restatements, by arm, of the last experiment."""
+    columns = ("arm", "of", "count", "n", "low", "high", "model", "policy", "created")
+    rows: list[tuple[Any, ...]] = []
+    about = tuple((report or {}).get(name, "") for name in ("model", "policy", "created"))
+    for group, shares in (("near_misses", ("wrong", "copied")), ("restatements", ("wrong",))):
+        for arm in report[group]["arms"] if report else ():
+            for share in shares:
+                found, what = arm[share], f"{group.replace('_', '-')}: {share}"
+                rows.append((arm["arm"], what, found["hits"], found["n"], *found["clopper_pearson"], *about))
+    return Table("experiment", "The last near-miss experiment", columns, tuple(rows))
+
+
 def holdings(numbers: Statistics) -> Table:
     """Artifacts by state."""
     return Table("artifacts", "Artifacts by state", ("state", "artifacts"), tuple(numbers.artifacts))
@@ -116,6 +129,8 @@ def figure(table: Table) -> Any:
     across = [row[0] for row in table.rows]
     if table.name == "threshold":
         _draw_thresholds(chart, table)
+    elif table.name == "experiment":
+        _draw_experiment(chart, table)
     elif table.name == "saved":
         bars = {"x": across, "y": [row[1] for row in table.rows], "marker_color": ACCENT, "marker_line_width": 0}
         chart.add_bar(name="tokens a day", opacity=0.45, **bars)
@@ -159,7 +174,7 @@ def figure(table: Table) -> Any:
         plot_bgcolor="rgba(0,0,0,0)",
         font={"size": 12, "color": NONE, "family": "system-ui, sans-serif"},
         legend={"orientation": "h", "y": -0.16, "x": 0, "traceorder": "normal"},
-        bargap=0.45 if len(across) > 4 else 0.8,
+        bargap=0.25 if table.name == "experiment" else 0.45 if len(across) > 4 else 0.8,
         hovermode="x unified" if table.columns[0] == "date" else "closest",
         dragmode=False,
     )
@@ -189,6 +204,37 @@ def _draw_thresholds(chart: Any, table: Table) -> None:
             },
         )
     chart.update_layout(yaxis_title="% of the pairs, exact 95 % intervals", xaxis_title="least score")
+
+
+def _draw_experiment(chart: Any, table: Table) -> None:
+    colours = {"near-misses: wrong": BAD, "near-misses: copied": WARN, "restatements: wrong": NONE}
+    for name, colour in colours.items():
+        mine = [row for row in table.rows if row[1] == name and row[3]]
+        if not mine:
+            continue
+        shares = [100 * row[2] / row[3] for row in mine]
+        chart.add_bar(
+            name=f"{name}, n = {mine[0][3]}",
+            x=[row[0].replace("_", " ") for row in mine],
+            y=shares,
+            marker_color=colour,
+            marker_line_width=0,
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [100 * row[5] - y for row, y in zip(mine, shares, strict=True)],
+                "arrayminus": [y - 100 * row[4] for row, y in zip(mine, shares, strict=True)],
+                "thickness": 1,
+                "color": NONE,
+            },
+        )
+    model, policy, created = table.rows[0][6:]
+    chart.update_layout(
+        barmode="group",
+        yaxis_title="%, exact 95 % intervals",
+        xaxis_title=f"{model}, gate: {policy}, {created[:10]}",
+        showlegend=True,
+    )
 
 
 def _inert(cell: Any) -> Any:

@@ -155,10 +155,12 @@ def near_miss(
 ) -> None:
     """Answer variants of solved problems fresh, ungated and gated: wrong-answer and copy rates."""
     from core.evaluate import near_miss as experiment
+    from core.evaluate.last import keep_last
     from core.evaluate.made import pairs_of
     from core.evaluate.near_miss_report import report, tables, write_figures
     from core.evaluate.pairs import read_pairs
     from core.evaluate.report import read_problems, write_json
+    from library.audit import now
 
     told = session(context)
     chosen = read_policy(policy)
@@ -181,6 +183,7 @@ def near_miss(
             "weights_digest_after": str(model.weights_digest()),
         }
     found = report(bases, variants, about)
+    keep_last(settings.library, found, now())
     if json_out is not None:
         write_json(json_out, found)
     if figures is not None:

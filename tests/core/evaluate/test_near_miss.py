@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from core.evaluate.last import keep_last, read_last
 from core.evaluate.near_miss_report import arm_of, count_arm, report, tables, write_figures
 from core.evaluate.pairs import Pair
+from library.errors import FormatError
+from ui import plots
 
 if TYPE_CHECKING:
     from core.model import FrozenModel
@@ -177,3 +180,28 @@ def test_the_whole_experiment_and_its_continuation(model: FrozenModel, tmp_path:
     assert again[1][2]["arms"]["replay"]["right"] is False  # there is no answer, and one was given
     with pytest.raises(UsageError, match="no gate"):
         near_miss.run(model, pairs, near_miss.Experiment(plan, near_miss.Policy.OFF), tmp_path, source_digest="d")
+
+
+def test_the_newest_report_is_kept_beside_the_library_and_drawn(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    assert read_last(library) is None
+    assert plots.experiment(read_last(library)).rows == ()
+    found = report([{"artifact": "x", "why": ""}], ROWS, {"model": "tiny", "policy": "edits"})
+    kept = keep_last(library, found, "2026-01-02T00:00:00Z")
+    assert kept.parent == tmp_path
+    assert "variants" not in kept.read_text()
+    table = plots.experiment(read_last(library))
+    wrong = {row[0]: row[2:4] for row in table.rows if row[1] == "near-misses: wrong"}
+    assert wrong["replay"] == (3, 3)
+    assert wrong["gated"] == (2, 3)
+    drawn = {trace.name: list(trace.y) for trace in plots.figure(table).data}
+    assert drawn["near-misses: copied, n = 3"][1] == 100.0
+    assert drawn["restatements: wrong, n = 1"][0] == 100.0
+    assert all(e >= 0 for trace in plots.figure(table).data for e in (*trace.error_y.array, *trace.error_y.arrayminus))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"experiment": "recurrence"}', "\ud800"])
+def test_another_file_in_its_place_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "near-miss.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(FormatError, match=r"near-miss\.json"):
+        read_last(tmp_path / "library")
