@@ -132,7 +132,7 @@ def _phrase(low: Sequence[str], bases: Sequence[str], index: int, table: dict[st
         # the form itself first: `left` is also a form of `leave`, which is another word
         for forms in (low, bases):
             load = table.get(" ".join(forms[index : index + size]))
-            if load:
+            if load and low[index] != "individuals":  # people, not one by one
                 return size, load
     return 0, ""
 

@@ -203,7 +203,7 @@ def _measured(numbers: list[Quantity], reading: Reading) -> set[str]:
             if name is not None:
                 found.add(name)
                 break
-            if token.text != "-":
+            if token.text != "-" and token.text.lower() not in ("cubic", "square"):
                 break
     return found
 

@@ -208,8 +208,9 @@ def _units_of(reading: Reading) -> set[str]:
 def _question_units(reading: Reading) -> set[str]:
     table = unit_words()
     first, last = reading.question
-    return {
-        table[base]
-        for t in reading.tokens[first:last]
-        if (base := lemma(t.text) if t.kind == "word" else t.text) in table
-    }
+    asked = reading.tokens[first:last]
+    bases = [lemma(t.text) if t.kind == "word" else t.text for t in asked]
+    found = {table[base] for base in bases if base in table}
+    if any(base == "dollar" and asked[k - 1].text == "in" for k, base in enumerate(bases) if k):
+        found.add("dollar")
+    return found
