@@ -18,9 +18,8 @@ import transformers
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from core import profiles
+from core import packing, profiles
 from core.attention import use_grouped
-from core.packing import PackedLinear, pack
 from core.profiles import Profile
 from core.settings import Settings
 from core.sources import Located, locate
@@ -100,7 +99,7 @@ def load(settings: Settings, *, say: Callable[[str], None] | None = None) -> Fro
     network.to(device).eval().requires_grad_(False)
     parameters = sum(p.numel() for p in network.parameters())
     if settings.packed:
-        pack(network)
+        packing.pack(network)
         use_grouped(network)
     profile = profiles.choose(located.name, tokenizer)
     config = network.config.get_text_config(decoder=True)
@@ -177,7 +176,7 @@ def environment_fields(network: Any, device: torch.device) -> dict[str, Any]:
         "device_name": _device_name(device),
         "attention": str(network.config._attn_implementation),
         "loop": LOOP_VERSION,
-        "packed": any(type(module) is PackedLinear for module in network.modules()),
+        "packed": packing.VERSION if any(type(m) is packing.PackedLinear for m in network.modules()) else False,
         "threads": torch.get_num_threads() if device.type == "cpu" else 0,
         "machine": platform.machine(),
     }

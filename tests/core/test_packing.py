@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 import torch
 from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
-from core import attention
+from core import attention, packing
 from core.attention import use_grouped
 from core.cache import new_cache
+from core.evaluate.memory import Peak
 from core.model import differing, environment_fields
-from core.packing import PackedLinear, pack
+from core.packing import PackedLinear, blocks, pack
 from tests.core.tiny import ARCHITECTURES, VOCABULARY, feed, tiny_ids, tiny_model
 
 GROUPED = ["llama", "mistral", "qwen3", "gemma3_text"]  # head dimension 16, two query heads to a key head
@@ -99,7 +102,7 @@ def test_the_environment_says_how_a_network_computes() -> None:
     use_grouped(network)
     assert differing(plain, environment_fields(network, cpu)) == {
         "attention": ("sdpa", attention.NAME),
-        "packed": (False, True),
+        "packed": (False, packing.VERSION),
     }
 
 
@@ -116,3 +119,46 @@ def test_a_bias_is_added_and_other_classes_are_left_alone() -> None:
         torch.testing.assert_close(network[0](given), want, rtol=1e-5, atol=1e-5)
     assert [type(module) for module in network] == [PackedLinear, Other, nn.Linear]
     assert not pack(nn.ModuleList([Other(3, 3)]))
+
+
+def test_every_row_is_in_one_block_and_few_sizes_of_block_occur() -> None:
+    sizes = set()
+    for rows in range(1, 1500):
+        parts = list(blocks(rows))
+        assert sum(held for held, _ in parts) == rows
+        assert all(held == size for held, size in parts[:-1])
+        assert rows == 1 or all(size > 1 for _, size in parts)
+        sizes |= {size for _, size in parts}
+    assert sizes == {*packing.WHOLE, *packing.PADDED}
+
+
+@pytest.mark.parametrize("shape", [(0, 24), (3, 24), (129, 24), (2, 37, 24), (700, 24)])
+def test_a_product_in_blocks_is_that_of_all_rows(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    network = nn.ModuleList([nn.Linear(24, 40)])
+    given = torch.randn(shape)
+    want = network[0](given)
+    with torch.no_grad():
+        assert pack(network)
+        got = network[0](given)
+    assert got.shape == want.shape
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    assert not torch.isnan(got).any()
+
+
+def test_texts_of_many_lengths_leave_no_more_memory_behind_than_few() -> None:
+    """oneDNN keeps what it compiles for a number of rows: 2.8 MB each for five layers, 280 MB for all of these."""
+    network = nn.ModuleList([nn.Linear(72, out, bias=False) for out in (72, 40, 104, 264, 88)]).requires_grad_(False)
+    assert pack(network)
+    peak = Peak(torch.device("cpu"))
+
+    def held_after(lengths: Iterable[int]) -> int:
+        for rows in lengths:
+            for layer in network:
+                layer(torch.ones(rows, 72))
+        return peak.restart()
+
+    with torch.inference_mode():
+        few = held_after([1, *packing.PADDED, *packing.WHOLE])
+        many = held_after(range(1, 512, 5))
+    assert many - few < 64 << 20
