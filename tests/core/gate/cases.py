@@ -117,16 +117,17 @@ DIFFER: list[tuple[str, str]] = [
         "Ann's case in cubic inches?",
     ),
     (
-        "Pens come 4 to a pack and cost $4.00 a pack. Ann has a $2.00 coupon. How much will each pen cost, in cents, if "
-        "she buys 2 packs of pens?",
-        "Ann can purchase a pack of pens, which contains 4 pens, for $4.00. Ann also has a $2.00 coupon. If she decides "
-        "to buy 2 packs of pens, what will be the cost of each pen in dollars?",
+        "Pens come 4 to a pack and cost $4.00 a pack. Ann has a $2.00 coupon. How much will each pen cost, in cents, "
+        "if she buys 2 packs of pens?",
+        "Ann can purchase a pack of pens, which contains 4 pens, for $4.00. Ann also has a $2.00 coupon. If she "
+        "decides to buy 2 packs of pens, what will be the cost of each pen in dollars?",
     ),
     (
-        "A feast had 100 guests. Each guest brought a plate of 15 rolls. Half of the rolls went to the school next door. "
-        "If each pupil got 15 rolls, how many pupils were there?",
-        "A feast was attended by 100 individuals. All of these individuals brought a plate containing 15 rolls. Half of "
-        "these rolls went to the school next door. If each pupil received 15 rolls, can you determine the number of pupils?",
+        "A feast had 100 guests. Each guest brought a plate of 15 rolls. Half of the rolls went to the school next "
+        "door. If each pupil got 15 rolls, how many pupils were there?",
+        "A feast was attended by 100 individuals. All of these individuals brought a plate containing 15 rolls. Half "
+        "of these rolls went to the school next door. If each pupil received 15 rolls, can you determine the number "
+        "of pupils?",
     ),
     ("Let $P(1,2)+Q$ be it.", "Let $P=(1,2)+Q$ be it."),
     ("Let $a=(1,2)$.", "Let $a(1,2)$."),
