@@ -23,7 +23,7 @@ from core.gate.verdict import Edit, Judgement, Policy, Reason, Verdict
 T = TypeVar("T")
 
 # Above this share of common text a difference without an explanation is a near-miss, not a rewording.
-MAX_VERBATIM = 0.75
+MAX_VERBATIM = 0.8
 # The least score of a rewording under `edits`; where it comes from is told in docs/gate.md.
 MIN_SCORE = 0.2
 _HARD_KINDS = frozenset({"number", "operator", "formula"})

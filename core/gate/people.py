@@ -12,6 +12,7 @@ DAYS = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "  # noqa: SIM905
     "september october november december".split()
 )
+_PLACES = frozenset({"in", "on", "at", "of", "the", "-", "through", "across", "around", "near", "into"})
 _CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "(", ")", "—"})
 _TURNING = frozenset({"by", "from", "receive", "get", "together", "both", "each"})
 
@@ -77,13 +78,19 @@ def _clause_names(reading: Reading, q: Quantity, people: frozenset[str]) -> list
     return list(dict.fromkeys(w for w in words if w in people))
 
 
+def is_day(name: str) -> bool:
+    """Whether a name is a day or a month, `Mondays` too."""
+    small = name.lower()
+    return small in DAYS or small.removesuffix("s") in DAYS
+
+
 def acting(reading: Reading, names: set[str]) -> bool:
     """Whether one of the names stands for somebody who does or owns something."""
     for index, token in enumerate(reading.tokens):
-        if token.text.lower() in names and token.text.lower() not in DAYS and not token.text.rstrip("s").isupper():
+        if token.text.lower() in names and not is_day(token.text) and not token.text.rstrip("s").isupper():
             after = reading.tokens[index + 1].text.lower() if index + 1 < len(reading.tokens) else ""
             before = reading.tokens[index - 1].text.lower() if index else ""
-            if before not in ("in", "on", "at", "of", "the", "-") or after == "'s":
+            if before not in _PLACES or after == "'s":
                 return True
     return False
 
@@ -91,8 +98,9 @@ def acting(reading: Reading, names: set[str]) -> bool:
 def introduced_in_another_order(stored: Reading, query: Reading) -> str:
     """Two names that both texts have, first spoken of in another order; else empty."""
     shared = stored.names & query.names
-    people = {n for n in shared - DAYS if acting(stored, {n}) and acting(query, {n})}
-    for names in (people, shared & DAYS):
+    days = {n for n in shared if is_day(n)}
+    people = {n for n in shared - days if acting(stored, {n}) and acting(query, {n})}
+    for names in (people, days):
         first, second = (
             list(dict.fromkeys(t.text.lower() for t in r.tokens if t.text.lower() in names)) for r in (stored, query)
         )
@@ -104,7 +112,8 @@ def introduced_in_another_order(stored: Reading, query: Reading) -> str:
 
 def asked_names(reading: Reading, shared: frozenset[str]) -> set[str]:
     first, last = reading.question
-    return {t.text.lower() for t in reading.tokens[first:last] if t.kind == "word" and t.text.lower() in shared - DAYS}
+    asked = reading.tokens[first:last]
+    return {t.text.lower() for t in asked if t.kind == "word" and t.text.lower() in shared and not is_day(t.text)}
 
 
 def strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]:

@@ -156,6 +156,8 @@ def _names(
             names.add(small)
             continue
         after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if after == "," and small.endswith("ly"):
+            continue  # `Regrettably, one was lost`
         if (lemma(small) not in known and small not in known) or (
             after.lower() in _AFTER_A_NAME and not small.endswith("s") and small not in classes()
         ):
