@@ -118,12 +118,21 @@ def asked_names(reading: Reading, shared: frozenset[str]) -> set[str]:
 
 def strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]:
     """Names of each text that the other does not mention at all, its plural or singular included."""
-    words_a = {t.text.lower() for t in stored.tokens if t.kind == "word"}
-    words_b = {t.text.lower() for t in query.tokens if t.kind == "word"}
+    words_a, words_b = _forms(stored), _forms(query)
     return (
-        {n for n in stored.names if n not in words_b and _single(n) not in words_b},
-        {n for n in query.names if n not in words_a and _single(n) not in words_a},
+        {n for n in stored.names if not words_b & {n, _single(n), _stem(n)}},
+        {n for n in query.names if not words_a & {n, _single(n), _stem(n)}},
     )
+
+
+def _forms(reading: Reading) -> set[str]:
+    """The words of a text and their stems: `Spaying` at the start of a sentence is no name where `spayed` stands too."""
+    words = {t.text.lower() for t in reading.tokens if t.kind == "word"}
+    return words | {_stem(word) for word in words if word.endswith(("ing", "ed"))}
+
+
+def _stem(word: str) -> str:
+    return word.removesuffix("ing") if word.endswith("ing") else word.removesuffix("ed")
 
 
 def _single(name: str) -> str:

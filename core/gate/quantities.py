@@ -268,6 +268,8 @@ def _spelled(tokens: Sequence[Token], index: int) -> Quantity:
 def _multiplies(tokens: Sequence[Token], index: int) -> bool:
     """Whether `times` before `index` compares (`three times as many`) rather than counts (`three times a week`)."""
     word = _low(tokens, index)
+    if _text(tokens, index)[:1].isupper() and _text(tokens, index + 1) in ("'s", "'"):
+        return True  # `5 times Ann's share`
     return word in _COMPARED or (
         word.endswith("er") and word not in ("after", "over", "per", "her", "under", "however")
     )

@@ -154,7 +154,7 @@ def _misplaced(a: list[Quantity], b: list[Quantity], stored: Reading, query: Rea
     students`), in words; else empty."""
     for q in a:
         noun = counted(stored, q)
-        own = {counted(query, p) for p in b if p.value == q.value}
+        own = {counted(query, p) for p in b if kind_of(p) == kind_of(q)}
         if noun in ("", "$") or not own or own & {"", "$"} or best(noun, own) >= KIN:
             continue
         exchanged = any(alike(noun, counted(query, p)) >= DERIVED for p in b if p.value != q.value)

@@ -69,6 +69,7 @@ _UNIT_OF = {
     "mile": "distance", "kilometer": "distance", "km": "distance", "hour": "time", "minute": "time", "second":
     "time", "day": "time", "week": "time", "month": "time", "year": "time", "dollar": "money", "cent": "money",
 }  # fmt: skip
+_BE = frozenset({"is", "are", "was", "were", "be", "been", "being", "get", "gets", "got"})
 _HEAD = 4
 
 
@@ -192,12 +193,20 @@ def question_differs(stored: Reading, query: Reading) -> list[Reason]:
             both = {x, y} <= spoken_a & spoken_b and x not in target_b.words and y not in target_a.words
             if both and not alike(x, y):
                 out.append(Reason("target", f"one question is about “{x}”, one about “{y}”, and both texts know both"))
-    words_a, words_b = target_a.words, target_b.words
+    words_a, words_b = _done(stored, target_a), _done(query, target_b)
     for x in sorted(words_a - words_b):
         for y in sorted(words_b - words_a):
             if opposite(x, y):
                 out.append(Reason("flip", f"the questions say “{x}” and “{y}”"))
     return out
+
+
+def _done(reading: Reading, aim: Target) -> frozenset[str]:
+    """The question's words without `paid` in the passive: `how much was she paid` asks what she earned."""
+    first, last = reading.question
+    low = [t.text.lower() for t in reading.tokens[first:last]]
+    passive = any(word == "paid" and set(low[max(0, k - 3) : k]) & _BE for k, word in enumerate(low))
+    return aim.words - {"pay"} if passive else aim.words
 
 
 def _units_of(reading: Reading) -> set[str]:
