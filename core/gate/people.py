@@ -126,7 +126,7 @@ def strange_names(stored: Reading, query: Reading) -> tuple[set[str], set[str]]:
 
 
 def _forms(reading: Reading) -> set[str]:
-    """The words of a text and their stems: `Spaying` at the start of a sentence is no name where `spayed` stands too."""
+    """The words of a text and their stems: `Spaying` at a start is no name where `spayed` stands too."""
     words = {t.text.lower() for t in reading.tokens if t.kind == "word"}
     return words | {_stem(word) for word in words if word.endswith(("ing", "ed"))}
 
