@@ -26,8 +26,6 @@ from library.errors import Conflict, CorruptError, ModelError, NotFound, StoreEr
 from library.store import Library
 from library.tables import Artifact, Measurement, Outcome
 
-__all__ = ["ask", "check_tokens", "check_usable", "offer", "open_artifact"]
-
 CANDIDATES = 5  # most similar approved problems that the gate looks at
 
 

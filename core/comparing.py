@@ -15,6 +15,7 @@ from core.gate import Calibration, Judgement, Policy, Reason, Verdict, judge
 from core.graft import grafted
 from core.jobs import Context, Stream
 from core.model import FrozenModel
+from core.opening import check_tokens, open_artifact
 from core.solve import Plan, prefill
 from library.artifact import Artifact as Opened
 from library.errors import Conflict, CorruptError, ModelError, NotFound, StoreError
@@ -76,7 +77,7 @@ def _ungated(model: FrozenModel, library: Library, row: Artifact, query: str, co
     request = asking.Request(query, Policy.OFF, None, by)
     with measure(model.device.type) as reading:  # reading and hashing the state are part of what a graft costs
         try:
-            opened = asking.open_artifact(library, model, row)
+            opened = open_artifact(library, model, row)
         except (CorruptError, ModelError, StoreError, NotFound) as fault:
             return _failed(context, 1, fault)
         inner = Context(context.job_id, {}, by, context.cancelled)
@@ -100,15 +101,15 @@ def _gated(
     """What the gate's verdict leads to; a graft or a fresh solve was run already and is not run twice."""
     if judgement.verdict is Verdict.GRAFT and ungated.exactness:
         try:
-            asking.check_tokens(library, model, asking.open_artifact(library, model, row), row)
+            check_tokens(library, model, open_artifact(library, model, row), row)
         except (Conflict, CorruptError, ModelError, StoreError, NotFound) as fault:
             return _failed(context, 2, fault)
         run = replace(ungated, verdict=str(judgement.verdict), reasons=judgement.reasons)
     elif judgement.verdict is Verdict.TRANSFER:
 
         def task() -> solving.Task:
-            opened = asking.open_artifact(library, model, row)
-            asking.check_tokens(library, model, opened, row)
+            opened = open_artifact(library, model, row)
+            check_tokens(library, model, opened, row)
             return asking.transfer_task(model, opened, row, query, plan)
 
         try:

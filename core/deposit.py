@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from core.answer import normalise
 from core.energy import decode_flops
@@ -17,7 +17,7 @@ from core.gate import CANONICAL_VERSION, canonical_key
 from core.graft import Continuation, follow_cue
 from core.model import FrozenModel
 from core.profiles import cue_ids
-from core.solve import Attempt, Plan, captured
+from core.solve import Attempt, Plan, captured, prefill_runs
 from core.state import State, state_tensors
 from core.verify import VERIFIER_VERSION
 from core.verify import Evidence as Finding
@@ -84,6 +84,46 @@ def flops(model: FrozenModel, tokens: int, context: int) -> int:
     config = model.config
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return decode_flops(model.parameters, tokens, config.num_hidden_layers, config.num_attention_heads, head, context)
+
+
+def prefill_manifest(
+    model: FrozenModel,
+    state: State,
+    ids: Sequence[int],
+    *,
+    kind: Literal["solution", "segment"],
+    problem: str,
+    max_tokens: int,
+    certificate: m.Certificate | None = None,
+    parent: str | None = None,
+    source: m.Source | None = None,
+) -> m.Manifest:
+    """The manifest of a state that only read `ids`, int [length]: nothing decoded, no cost in time, no date."""
+    return m.Manifest(
+        schema_version=m.SCHEMA_VERSION,
+        kind=kind,
+        problem=problem,
+        reference=None,
+        solution="",
+        thinking="",
+        answer="",
+        prompt_ids=tuple(ids),
+        attempt_ids=(),
+        schedule=tuple(prefill_runs(len(ids))),
+        graft_point=len(ids),
+        sampling=m.Sampling(temperature="0.0", top_p="1.0", seed=0, max_tokens=max_tokens),
+        identity=model.identity,
+        environment=model.environment,
+        layers=state.layers,
+        tensors=tensor_digests(state_tensors(state)),
+        certificate=certificate,
+        evidence=(),
+        decisions=(),
+        cost=m.Cost(prefill_tokens=len(ids), decode_tokens=0, microseconds=0, millijoules=None, flops=0),
+        parent=parent,
+        source=source,
+        created="",
+    )
 
 
 def stage(library: Library, model: FrozenModel, origin: Origin, held: Held, plan: Plan, joules: float | None) -> str:

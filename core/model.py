@@ -66,8 +66,12 @@ class FrozenModel:
     def forward(self, ids: torch.Tensor, cache: Any) -> torch.Tensor:
         """One forward call: int64 ids [batch, length] -> float logits [batch, vocabulary] of the last position.
 
-        Mutates `cache`. Must run under `torch.inference_mode()`.
+        Mutates `cache`. Must run under `torch.inference_mode()`. Sets the number of CPU threads back to the
+        environment's, where another model or library changed it: products round otherwise with another.
         """
+        threads = self.environment.fields.get("threads", 0)
+        if threads and torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
         return self.network(input_ids=ids, cache=cache, logits_to_keep=1, use_cache=True).logits[:, -1]
 
     def prompt_ids(self, problem: str) -> list[int]:

@@ -12,14 +12,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.asking import open_artifact
 from core.books import prompt
 from core.cache import new_cache
+from core.deposit import prefill_manifest
 from core.gate import CANONICAL_VERSION
 from core.graft import Exactness, compare, follow_cue, grafted
 from core.model import FrozenModel
+from core.opening import open_artifact
 from core.replay import rebuild
-from core.solve import prefill, prefill_runs
+from core.solve import prefill
 from core.state import State, capture, state_tensors
 from library import manifest as m
 from library import tables
@@ -174,37 +175,24 @@ def _manifest(
     certificate: m.Certificate,
     replaces: str | None,
 ) -> m.Manifest:
-    return m.Manifest(
-        schema_version=m.SCHEMA_VERSION,
+    source = m.Source(
+        book=book,
+        file=row.file,
+        file_digest=row.file_digest,
+        start=row.start,
+        end=row.end,
+        order=row.ordinal,
+    )
+    return prefill_manifest(
+        model,
+        state,
+        ids,
         kind="segment",
         problem=row.text,
-        reference=None,
-        solution="",
-        thinking="",
-        answer="",
-        prompt_ids=tuple(ids),
-        attempt_ids=(),
-        schedule=tuple(prefill_runs(len(ids))),
-        graft_point=len(ids),
-        sampling=m.Sampling(temperature="0.0", top_p="1.0", seed=0, max_tokens=PROBE_TOKENS),
-        identity=model.identity,
-        environment=model.environment,
-        layers=state.layers,
-        tensors=tensor_digests(state_tensors(state)),
+        max_tokens=PROBE_TOKENS,
         certificate=certificate,
-        evidence=(),
-        decisions=(),
-        cost=m.Cost(prefill_tokens=len(ids), decode_tokens=0, microseconds=0, millijoules=None, flops=0),
         parent=replaces,
-        source=m.Source(
-            book=book,
-            file=row.file,
-            file_digest=row.file_digest,
-            start=row.start,
-            end=row.end,
-            order=row.ordinal,
-        ),
-        created="",
+        source=source,
     )
 
 

@@ -18,14 +18,13 @@ import safetensors.torch
 import torch
 
 from core.cache import new_cache
+from core.deposit import prefill_manifest
 from core.graft import follow_cue, grafted
 from core.model import FrozenModel
 from core.profiles import cue_ids
-from core.solve import prefill, prefill_runs
+from core.solve import prefill
 from core.state import State, capture, state_tensors
-from library import manifest as m
-from library.artifact import Encoded, decode_verified, encode, tensor_digests
-from library.audit import now
+from library.artifact import Encoded, decode_verified, encode
 from library.digest import Digest
 from library.memory import room_for
 from library.store import Library
@@ -162,30 +161,5 @@ def _prefill_and_choose(model: FrozenModel, ids: Sequence[int]) -> int:
 
 
 def _encoded(model: FrozenModel, state: State, ids: Sequence[int]) -> Encoded:
-    tensors = state_tensors(state)
-    written = m.Manifest(
-        schema_version=m.SCHEMA_VERSION,
-        kind="solution",
-        problem="bench",
-        reference=None,
-        solution="",
-        thinking="",
-        answer="",
-        prompt_ids=tuple(ids),
-        attempt_ids=(),
-        schedule=tuple(prefill_runs(len(ids))),
-        graft_point=len(ids),
-        sampling=m.Sampling(temperature="0", top_p="1", seed=0, max_tokens=1),
-        identity=model.identity,
-        environment=model.environment,
-        layers=state.layers,
-        tensors=tensor_digests(tensors),
-        certificate=None,
-        evidence=(),
-        decisions=(),
-        cost=m.Cost(prefill_tokens=len(ids), decode_tokens=0, microseconds=0, millijoules=None, flops=0),
-        parent=None,
-        source=None,
-        created=now(),
-    )
-    return encode(written, tensors)
+    written = prefill_manifest(model, state, ids, kind="solution", problem="bench", max_tokens=1)
+    return encode(written, state_tensors(state))

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core.asking import open_artifact
 from core.equivalence import equal
 from core.evaluate import once
 from core.evaluate.batched import Written, complete, write
@@ -23,6 +22,7 @@ from core.evaluate.report import Journal
 from core.gate import Policy, Verdict, judge
 from core.graft import ANSWER_TOKENS, grafted, replay
 from core.model import FrozenModel
+from core.opening import open_artifact
 from core.profiles import cue_ids, encode_plain
 from core.solve import Plan
 from library.artifact import Artifact as Opened

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from core import asking, comparing, solving
-from core.asking import Request, candidates, foreign, graft_answer, offer, open_artifact
+from core.asking import Request, candidates, foreign, graft_answer, offer
 from core.gate import Policy, Verdict
 from core.graft import Exactness
 from core.jobs import Context
 from core.model import FrozenModel, fingerprint
+from core.opening import open_artifact
 from core.solve import Plan
 from library.errors import IdentityMismatch
 from library.store import Library

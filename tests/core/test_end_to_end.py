@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from core import asking
+from core import asking, opening
 from core.cache import new_cache
 from core.graft import grafted
 from core.model import FrozenModel, fingerprint, identity_fields
@@ -166,7 +166,7 @@ def test_other_weights_under_the_same_name_are_refused_by_field(model: FrozenMod
     with engine_at(deposited.folder, other) as engine:
         result = asked(engine, PROBLEM, fresh_max_tokens=0)
         with pytest.raises(Exception, match="weights") as caught:
-            asking.open_artifact(engine.library, other, engine.library.artifact(deposited.artifact))
+            opening.open_artifact(engine.library, other, engine.library.artifact(deposited.artifact))
     assert type(caught.value).__name__ == "IdentityMismatch"
     assert set(caught.value.fields) == {"weights"}  # type: ignore[attr-defined]
     assert result["verdict"] == "REFUSE"
@@ -177,7 +177,7 @@ def test_other_weights_under_the_same_name_are_refused_by_field(model: FrozenMod
 def test_a_state_read_into_memory_survives_what_happens_to_its_file(model: FrozenModel, deposited: Deposit) -> None:
     with engine_at(deposited.folder, model) as engine:
         row = engine.library.artifact(deposited.artifact)
-        held = asking.open_artifact(engine.library, model, row)
+        held = opening.open_artifact(engine.library, model, row)
         before = {name: digest_bytes(tensor.data) for name, tensor in held.tensors.items()}
         path = deposited.blob()
         path.chmod(0o600)

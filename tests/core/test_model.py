@@ -37,6 +37,17 @@ def test_digests_commit_to_their_fields(model: FrozenModel) -> None:
     assert model.environment.fields["threads"] == 2
 
 
+def test_a_forward_runs_with_the_threads_of_its_environment(model: FrozenModel) -> None:
+    """Another model loaded with other threads, or a library that sets them, must not change this one's rounding."""
+    ids = torch.tensor([model.prompt_ids("What is 2 + 2?")])
+    with torch.inference_mode():
+        before = model.forward(ids, new_cache(model.config, room=ids.shape[1]))
+        torch.set_num_threads(1)
+        after = model.forward(ids, new_cache(model.config, room=ids.shape[1]))
+    assert torch.get_num_threads() == model.environment.fields["threads"]
+    assert torch.equal(before, after)
+
+
 def test_running_leaves_the_weights_as_they_were(model: FrozenModel) -> None:
     before = model.weights_digest()
     with torch.inference_mode():
