@@ -8,6 +8,10 @@ from core.gate.habits import is_worth
 from core.gate.tokens import Token
 
 _NAMES = frozenset({"problem", "question", "exercise", "example", "task", "no", "q", "ex", "prob"})
+# After these a number before them counts nothing: `Example 5 Find`, but not `Problem 3 Men`.
+_OPENINGS = frozenset(
+    "find let given suppose if in for compute determine prove show what how consider evaluate solve the".split()  # noqa: SIM905
+)
 _ENDS = frozenset({".", ")", ":", "—", "]"})
 
 
@@ -37,4 +41,4 @@ def label_end(tokens: Sequence[Token], text: str) -> int:
     starts = following.text[:1].isupper() or following.math or following.text in ('"', "$") or is_worth(tokens, index)
     if not starts or not gap[:1].isspace():
         return 0
-    return index if marked or named else 0
+    return index if marked or (named and ("\n" in gap or following.text.lower() in _OPENINGS)) else 0

@@ -112,6 +112,11 @@ MERGE: list[tuple[str, str]] = [
 # Different problems, or texts that could be: two canonical forms, and no GRAFT.
 DIFFER: list[tuple[str, str]] = [
     (
+        "Problem 3 Men dig a hole in 2 days. How long do 5 take?",
+        "Problem 4 Men dig a hole in 2 days. How long do 5 take?",
+    ),
+    ("Example 3 $x$ are real. How many?", "Example 4 $x$ are real. How many?"),
+    (
         "Bo's box is half as big as Ann's box. If Bo's box holds 5 cubic inches, how big is Ann's box in cubic inches?",
         "Bo's case is half the size of Ann's. Given that Bo's case holds 5 cubic feet, can you determine the size of "
         "Ann's case in cubic inches?",
