@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 K1, B = 1.2, 0.75  # BM25's usual constants
 NEAR = 40  # words; a fact and its name mostly stand within one sentence or two
-_WORD = re.compile(r"[^\W_]+")
+# A number with its groups and decimals is one word: "2,048" does not hold "2", nor "3.5" a "3".
+_WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)*|\d+(?:\.\d+)+|[^\W_]+")
 _STOP_WORDS = """
 a an and any are as at be been but by can could did do does for from had has have he her his how i in into is it its
 many me much my no not of on or our say said she so tell than that the their them then there these they this to was we
@@ -43,8 +44,8 @@ class Routed:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words of letters and digits, a plural's s left off."""
-    return [_stem(word) for word in _WORD.findall(text.lower())]
+    """Lower-case words of letters and digits, a plural's s left off, a number without the commas of its groups."""
+    return [_stem(word.replace(",", "")) for word in _WORD.findall(text.lower())]
 
 
 def terms(question: str) -> tuple[str, ...]:

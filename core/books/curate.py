@@ -95,7 +95,10 @@ def accept(library: Library, name: str, by: str, *, digest: str | None = None) -
 def answerable(book: Book, *, also: tuple[str, ...] = ()) -> None:
     """Raises `Conflict` unless a person has accepted the book (or it is in one of the states `also`)."""
     if book.state not in ("accepted", *also):
-        raise Conflict(f"book {book.name!r} is {book.state}: it answers once a person has accepted it")
+        why = {"building": "its ingest is not finished", "revoked": "it does not come back"}
+        raise Conflict(
+            f"book {book.name!r} is {book.state}: {why.get(book.state, 'it answers once a person has accepted it')}"
+        )
 
 
 def revoke(library: Library, name: str, reason: str, by: str) -> list[str]:

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.books import curate
+from core.books import curate, texts
 from core.books.curate import BookView
-from core.books.texts import check_kind
 from core.jobs import Context, Handler
 from core.requests import text_of
 from library import uploads
@@ -39,9 +38,16 @@ class Desk:
 
     # queueing
 
-    def build(self, source: str, book: str, *, by: str, segment_tokens: int | None = None) -> str:
-        """Queue making a book of a file or folder of this machine, or bringing it up to date; the job's id."""
-        payload = {"source": source, "book": _name(book), "segment_tokens": segment_tokens}
+    def build(
+        self, source: str, book: str, *, by: str, segment_tokens: int | None = None, replace: bool = False
+    ) -> str:
+        """Queue making a book of a file or folder of this machine, or bringing it up to date; the job's id.
+        `replace`: it may be made of another source than before.
+
+        What can be refused without reading a file or loading the model is refused at once: `NotFound`, `UsageError`.
+        """
+        texts.names(Path(source).expanduser())
+        payload = {"source": source, "book": _name(book), "segment_tokens": segment_tokens, "replace": replace}
         return self._engine.worker.enqueue("ingest", payload, by)
 
     def build_from(
@@ -55,7 +61,7 @@ class Desk:
         if len(files) > MAX_FILES:
             raise UsageError(f"at most {MAX_FILES} files are taken at once")
         for file, _ in files:
-            check_kind(Path(uploads.plain_name(file)))
+            texts.check_kind(Path(uploads.plain_name(file)))
         for file, data in files:
             uploads.keep(self._library, name, file, data)
         return self.resume(name, by=by, segment_tokens=segment_tokens)
@@ -113,8 +119,9 @@ class Desk:
 
         wanted = context.payload
         model = self._engine.model(context)
-        source = Path(wanted["source"]).expanduser()
-        return ingest(model, self._library, source, wanted["book"], context, wanted["segment_tokens"]).to_json()
+        source, tokens = Path(wanted["source"]).expanduser(), wanted["segment_tokens"]
+        replace = bool(wanted.get("replace"))  # a job that an older version queued does not say
+        return ingest(model, self._library, source, wanted["book"], context, tokens, replace=replace).to_json()
 
     def _ask(self, context: Context) -> Mapping[str, Any]:
         from core.books.ask import SEGMENTS, Question, ask_book

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from core.books.deposit import GONE, deposit, largest_segment
 from core.books.memory import give_back
 from core.books.record import book_digest, rows, text_key
 from core.books.split import SMALLEST, split
-from core.books.texts import texts
+from core.books.texts import names, texts
 from core.jobs import Context
 from core.model import FrozenModel
 from core.profiles import encode_plain
@@ -48,21 +49,38 @@ class Ingested:
 
 
 def ingest(
-    model: FrozenModel, library: Library, source: Path, name: str, context: Context, segment_tokens: int | None = None
+    model: FrozenModel,
+    library: Library,
+    source: Path,
+    name: str,
+    context: Context,
+    segment_tokens: int | None = None,
+    *,
+    replace: bool = False,
 ) -> Ingested:
     """Make or bring up to date the book called `name`. It is `pending` afterwards, unless nothing changed.
 
-    Raises `UsageError`, `NotFound` for a source that cannot be read, `Conflict` for a book that was revoked or
-    belongs to another model, `Cancelled` (the next ingest goes on from there), `StorageFull`.
+    `replace`: the source may be another one than that of the book so far, which is a `Conflict` otherwise. Raises
+    `UsageError`, `NotFound` for a source that cannot be read, `Conflict` for a book that was revoked or belongs to
+    another model, `Cancelled` (the next ingest goes on from there), `StorageFull`.
     """
     started = time.perf_counter()
     book = _book(model, library, name, segment_tokens, context.owner)
-    accepted = book.digest if book.state == "accepted" else None
     context.report(phase="reading the source")
-    planned = _sync(model, library, book, source, context)
+    planned = _planned(model, book, source)
+    first = next(planned, None)
+    if first is None:
+        raise UsageError(f"there is no text in {source}")
+    if not book.id:  # only now: a source that cannot be read leaves no book behind
+        library.add_book(book)
+        book = library.book(name)
+    if not replace:
+        _same_source(library, book, source, first)
+    accepted = book.digest if book.state == "accepted" else None
+    total = _sync(library, book, chain([first], planned), context)
     built, tokens = _fill(model, library, book, context)
     digest = book_digest(library, book)
-    if library.count_segments(book.id) != planned:
+    if library.count_segments(book.id) != total:
         raise Conflict(f"another process changed book {name!r} meanwhile: run the ingest again")
     state = "accepted" if digest == accepted else "pending"
     if (state, digest) != (book.state, book.digest):
@@ -71,9 +89,9 @@ def ingest(
         book=name,
         state=state,
         digest=digest,
-        segments=planned,
+        segments=total,
         built=built,
-        kept=planned - built,
+        kept=total - built,
         addressable_tokens=sum(row.tokens for row in rows(library, book.id)),
         built_tokens=tokens,
         seconds=time.perf_counter() - started,
@@ -81,6 +99,7 @@ def ingest(
 
 
 def _book(model: FrozenModel, library: Library, name: str, segment_tokens: int | None, by: str) -> Book:
+    """The book of that name, or a new one that is not in the library yet (its id is empty)."""
     limit = largest_segment(model)
     try:
         book = library.book(name)
@@ -89,7 +108,7 @@ def _book(model: FrozenModel, library: Library, name: str, segment_tokens: int |
         if not SMALLEST <= wanted <= limit:
             room = f"{model.name}'s window of {model.window} leaves {limit} for the text"
             raise UsageError(f"--segment-tokens must be between {SMALLEST} and {limit}: {room}") from None
-        book = Book(
+        return Book(
             id="",
             name=name,
             model=model.name,
@@ -98,8 +117,6 @@ def _book(model: FrozenModel, library: Library, name: str, segment_tokens: int |
             created="",
             created_by=by,
         )
-        library.add_book(book)
-        return library.book(name)
     if book.state == "revoked":
         raise Conflict(f"book {name!r} was revoked and does not come back: choose another name")
     if book.identity != model.identity.digest:
@@ -109,6 +126,19 @@ def _book(model: FrozenModel, library: Library, name: str, segment_tokens: int |
             f"book {name!r} has segments of {book.segment_tokens} tokens: choose another name to change it"
         )
     return book
+
+
+def _same_source(library: Library, book: Book, source: Path, first: Segment) -> None:
+    """A name that was taken for another text must not cost that text's book: `Conflict` if no file of the book is in
+    the source, nor its beginning (a file may have been renamed) in the book."""
+    had = library.book_files(book.id)
+    if not had or set(had) & set(names(source)) or any(row.text == first.text for row in rows(library, book.id)):
+        return
+    more = f" and {len(had) - 3} more" if len(had) > 3 else ""
+    raise Conflict(
+        f"book {book.name!r} was made of {', '.join(had[:3])}{more}, and {source.name} has none of them: choose "
+        "another name, or say --replace to put this text in its place"
+    )
 
 
 @dataclass(frozen=True)
@@ -121,8 +151,8 @@ class _Kept:
     artifact: str | None
 
 
-def _sync(model: FrozenModel, library: Library, book: Book, source: Path, context: Context) -> int:
-    """Make the rows those of the source as it is now; how many there are.
+def _sync(library: Library, book: Book, planned: Iterable[Segment], context: Context) -> int:
+    """Make the rows those of the source as it is now (`planned`); how many there are.
 
     Rows are added before others are removed: a crash in between leaves too many, and the next run removes them.
     """
@@ -136,9 +166,9 @@ def _sync(model: FrozenModel, library: Library, book: Book, source: Path, contex
     unused = {kept.id for same in there.values() for kept in same}
     new: list[Segment] = []
     ordinal = 0
-    for row in _planned(model, book, source):
+    for row in planned:
         context.check()
-        row.ordinal = ordinal
+        row.book_id, row.ordinal = book.id, ordinal
         ordinal += 1
         place = (row.file, row.file_digest, row.start, row.end)
         same = there.get(text_key(row.text), [])
@@ -154,8 +184,6 @@ def _sync(model: FrozenModel, library: Library, book: Book, source: Path, contex
             _rebuild_mark(library, book, context)
             library.add_segments(book.id, new, actor=context.owner)
             new = []
-    if ordinal == 0:
-        raise UsageError(f"there is no text in {source}")
     if new or unused:
         _rebuild_mark(library, book, context)
     if new:

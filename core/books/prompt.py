@@ -62,11 +62,22 @@ def says_unknown(answer: str) -> bool:
 
 
 def tidy(tokenizer: Any, ids: Sequence[int], *, base: bool) -> str:
-    """The answer's text without "The answer is". A base model goes on with questions of its own: only its first line
-    counts."""
+    """The answer's text without "The answer is", up to where it says a line again. A base model goes on with questions
+    of its own: only its first line counts."""
     text = str(tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
-    text = text.split("\n", 1)[0].strip() if base else text
+    text = text.split("\n", 1)[0].strip() if base else _once(text)
     return _LEAD.sub("", text)
+
+
+def _once(text: str) -> str:
+    """The lines before the first one that was there already, or a last one that breaks off in saying it again."""
+    kept: list[str] = []
+    lines = [line.strip() for line in text.splitlines()]
+    for number, line in enumerate(lines, start=1):
+        if line and (line in kept or (number == len(lines) and any(said.startswith(line) for said in kept))):
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()
 
 
 def _around(tokenizer: Any) -> tuple[str | None, str | None]:

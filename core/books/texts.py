@@ -6,6 +6,7 @@ What is read is data: it is decoded strictly, never executed and never a path. K
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,7 @@ def _pdf(raw: bytes, name: str) -> str:
         from pypdf.errors import PyPdfError
     except ImportError as error:
         raise UsageError(_PDF_HELP) from error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns at every oddity of a file; errors are raised
     try:
         reader = PdfReader(io.BytesIO(raw), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):

@@ -105,6 +105,15 @@ def test_what_cannot_become_a_book_is_refused_at_once(
     assert uploads.kept(engine.library, name) is None
 
 
+def test_a_source_that_cannot_be_a_book_is_refused_before_a_job_loads_the_model(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"x")
+    (tmp_path / "empty").mkdir()
+    for source, error in (("a.png", UsageError), ("empty", NotFound), ("absent.txt", NotFound)):
+        with pytest.raises(error):
+            engine.books.build(str(tmp_path / source), "novel", by="ada")
+    assert engine.jobs() == []
+
+
 def test_what_was_never_sent_cannot_be_resumed(engine: Engine) -> None:
     with pytest.raises(NotFound, match="context ingest"):
         engine.books.resume("novel", by="ada")

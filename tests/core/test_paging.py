@@ -111,6 +111,9 @@ def test_an_edit_moves_only_the_borders_near_it() -> None:
         ("Answer: a\nb", "a\nb"),
         ("The answer is", "The answer is"),
         ("No answer: x", "No answer: x"),
+        ("The answer is 2.\n\nThe answer is 2.\n\nThe answer is 2.", "2."),
+        ("The answer is 2.\n\nThe answer is 3.\n\nThe ans", "2.\n\nThe answer is 3."),
+        ("red\nblue\nred\ngreen", "red\nblue"),
     ],
 )
 def test_an_answer_is_what_follows_the_words_the_answer_is(said: str, answer: str) -> None:
@@ -137,12 +140,20 @@ def test_a_folder_gives_its_text_files_in_order_without_hidden_ones_and_links(tm
 
 @pytest.mark.parametrize(
     ("name", "raw", "says"),
-    [("a.txt", b"\xff\xfe", "UTF-8"), ("b.txt", b"a\x00b", "NUL"), ("c.pdf", b"%PDF-1.4 nothing", "PDF")],
+    [
+        ("a.txt", b"\xff\xfe", "UTF-8"),
+        ("b.txt", b"a\x00b", "NUL"),
+        ("c.pdf", b"%PDF-1.4 nothing", "PDF"),
+        ("d.pdf", b"nothing", "PDF"),
+    ],
 )
-def test_what_is_no_text_is_refused_by_name(tmp_path: Path, name: str, raw: bytes, says: str) -> None:
+def test_what_is_no_text_is_refused_by_name(
+    tmp_path: Path, name: str, raw: bytes, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(UsageError, match=says):
         read(tmp_path / name, name)
+    assert caplog.records == []  # one line says it; pypdf has several of its own
 
 
 def test_other_kinds_and_nothing_are_refused(tmp_path: Path) -> None:
@@ -239,6 +250,22 @@ def test_a_changed_source_costs_only_what_changed_and_needs_a_person_again(
     assert all(row.text == text[row.start : row.end] for row in rows(library, library.book("notes").id))
 
 
+def test_another_text_does_not_take_a_books_place_unasked(
+    model: FrozenModel, library: Library, source: Path, tmp_path: Path
+) -> None:
+    made = make(model, library, source)
+    accept(library, "notes", "bob")
+    other = tmp_path / "other.md"
+    other.write_text("\n\n".join(prose(9, 6)), encoding="utf-8")
+    with pytest.raises(Conflict, match=r"made of source\.md, and other\.md has none"):
+        make(model, library, other)
+    assert (library.book("notes").state, library.book("notes").digest) == ("accepted", made.digest)
+    renamed = source.rename(tmp_path / "renamed.md")
+    assert make(model, library, renamed).built == 0
+    assert ingest(model, library, other, "notes", context(), SEGMENT, replace=True).built > 0
+    assert library.book_files(library.book("notes").id) == ["other.md"]
+
+
 def test_a_cancelled_ingest_goes_on_where_it_stopped(model: FrozenModel, library: Library, source: Path) -> None:
     whole = make(model, library, source, "whole")
     stopped = context()
@@ -258,8 +285,11 @@ def test_what_cannot_be_a_book_is_refused(model: FrozenModel, library: Library, 
     with pytest.raises(UsageError, match="segments of 256"):
         ingest(model, library, source, "notes", context(), 128)
     (tmp_path / "empty.txt").write_text(" \n\n ")
-    with pytest.raises(UsageError, match="no text"):
-        make(model, library, tmp_path / "empty.txt", "empty")
+    (tmp_path / "junk.txt").write_bytes(b"\xff\xfe")
+    for file, says in (("empty.txt", "no text"), ("junk.txt", "UTF-8")):
+        with pytest.raises(UsageError, match=says):
+            make(model, library, tmp_path / file, "other")
+    assert [book.name for book in library.books()] == ["notes"]
     other = tiny_reader(tmp_path / "other", window=2048)
     with pytest.raises(Conflict, match="was made with"):
         make(other, library, source)
@@ -434,6 +464,7 @@ def test_a_known_answer_names_its_sentence() -> None:
         ("The access code of the Moreau vault.", ASKED, "is not in its text"),
         ("The code is 90571.", "What is the access code of the Brandt vault?", "does not speak of Brandt"),
         ("12 ships", ASKED, "does not speak of Moreau"),
+        ("The code is 90.", ASKED, "is not in its text"),
         ("12 ships", "What was the colour of the flag on the tower?", "too few of the question's words"),
     ],
 )
@@ -442,6 +473,13 @@ def test_an_answer_counts_only_if_its_text_holds_it(text: str, question: str, no
     answer = judged(said(text), question, STORY, weights)
     assert not answer.known
     assert note in answer.note
+
+
+def test_a_part_of_a_number_is_not_in_the_text() -> None:
+    text = "The segment holds 2,048 tokens. The lamp weighs 3.5 kilograms."
+    for wrong, right in (("2", "2048"), ("3", "3.5")):
+        assert locate(f"It is {wrong}.", "How many?", text, {}) is None
+        assert locate(f"It is {right}.", "How many?", text, {}) is not None
 
 
 def test_a_pronouns_name_may_stand_in_the_sentence_before() -> None:

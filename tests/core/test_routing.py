@@ -57,6 +57,9 @@ def test_a_question_of_stop_words_only_still_has_terms() -> None:
     assert terms("Who are you?") == ("who", "are", "you")
     assert terms("Who opened the vaults?") == ("opened", "vault")
     assert words("Boxes' glass: 12,5") == ["boxe", "glass", "12", "5"]
+    assert words("2,048 of 1,234,567.5 and 3.5; A1,234 in 1999.") == (
+        ["2048", "of", "1234567.5", "and", "3.5", "a1", "234", "in", "1999"]
+    )
 
 
 def test_coverage_is_a_share_by_weight() -> None:

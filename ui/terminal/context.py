@@ -20,6 +20,7 @@ def ingest(
     segment_tokens: Annotated[
         int | None, typer.Option(min=16, help="most tokens of text a segment (2048, or what the window allows)")
     ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="the book may be of another source so far")] = False,
 ) -> None:
     """Make a book, or bring it up to date: what is there is kept. Goes on where it was stopped."""
     from library.errors import NotFound
@@ -28,7 +29,7 @@ def ingest(
     if not source.exists():
         raise NotFound(f"there is no file or folder {source}")
     with here.engine(create=True) as engine:
-        job = engine.books.build(str(source), book, by=actor(), segment_tokens=segment_tokens)
+        job = engine.books.build(str(source), book, by=actor(), segment_tokens=segment_tokens, replace=replace)
         view = here.follow(engine, job)
     result = {**view.result, "status": view.state}
     here.show(result, lambda: _ingested(book, result))
