@@ -86,7 +86,16 @@ def pack(network: nn.Module) -> bool:
             module.__class__ = PackedLinear
             module.packed = packed
             found = True
+    if found:
+        _leave_the_file(network)
     return found
+
+
+def _leave_the_file(network: nn.Module) -> None:
+    """What is not packed moves to memory of its own. As long as one tensor lies in the mapped checkpoint, all of the
+    file's pages that were read stay in the resident set: 513 MB of SmolLM2's, for an embedding of 108."""
+    for parameter in network.parameters():
+        parameter.data = parameter.data.clone()
 
 
 def _can_pack(weight: torch.Tensor) -> bool:

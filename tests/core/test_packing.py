@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from core.cache import new_cache
 from core.evaluate.memory import Peak
 from core.model import differing, environment_fields
 from core.packing import PackedLinear, blocks, pack
+from tests.core.readers import tiny_reader
 from tests.core.tiny import ARCHITECTURES, VOCABULARY, feed, tiny_ids, tiny_model
 
 GROUPED = ["llama", "mistral", "qwen3", "gemma3_text"]  # head dimension 16, two query heads to a key head
@@ -162,3 +165,12 @@ def test_texts_of_many_lengths_leave_no_more_memory_behind_than_few() -> None:
         few = held_after([1, *packing.PADDED, *packing.WHOLE])
         many = held_after(range(1, 512, 5))
     assert many - few < 64 << 20
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process's mappings are read from /proc")
+def test_a_packed_model_leaves_its_file(tmp_path: Path) -> None:
+    """Pages of a mapped checkpoint count as memory as long as one tensor lies in it, beside the packed ones."""
+    network = tiny_reader(tmp_path / "tiny").network
+    assert any(type(module) is PackedLinear for module in network.modules())
+    mapped = Path("/proc/self/maps").read_text(encoding="utf-8")
+    assert str((tmp_path / "tiny" / "model.safetensors").resolve()) not in mapped
