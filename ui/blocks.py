@@ -24,7 +24,7 @@ def build(page: Page) -> gr.Blocks:
         lab_job = gr.State("")
         top = panel(figures.brand(), elem_id="top")
         with gr.Tabs(elem_id="tabs") as tabs:
-            with gr.Tab("Solve", id="solve"):
+            with gr.Tab("Solve", id="solve") as solve_tab:
                 solving = solve.build(page)
             with gr.Tab("Review", id="review") as review_tab:
                 reviewing = review.build(page)
@@ -72,7 +72,7 @@ def build(page: Page) -> gr.Blocks:
                 book if tab == "library" and book else gr.skip(),
             )
 
-        solve.wire(solving, page, job, demo)
+        solve.wire(solving, page, job, demo, [solve_tab.select])
         places = [tabs, reviewing.seen, holding.chosen, library_parts, reading.chosen]
         arrived = demo.load(arrive, None, places, **private)
         review.wire(reviewing, page, [review_tab.select, arrived.then])
@@ -82,7 +82,8 @@ def build(page: Page) -> gr.Blocks:
         dashboard.wire(counting, page, [dashboard_tab.select])
         for event in (demo.load, review_tab.select, shelf_tab.select, dashboard_tab.select):
             event(head, None, [top], **private)
-        reviewing.head.change(head, None, [top], **private)
+        for changed in (solving.evidence, reviewing.head, reviewing.message):
+            changed.change(head, None, [top], **private)
 
         solving.review.click(
             lambda attempt: (gr.Tabs(selected="review"), (attempt, 0)),

@@ -84,11 +84,13 @@ def build() -> Books:
             work = panel(elem_id="books-work")
             # A button that is hidden at first in a tab within a tab comes to light without its text; a column is whole.
             with gr.Column(visible=False, elem_classes="sc-tight") as running:
-                cancel = gr.Button("Cancel", variant="stop", size="sm", elem_id="books-cancel")
+                cancel = gr.Button(
+                    "Cancel", variant="stop", size="sm", elem_classes="sc-grow-none", elem_id="books-cancel"
+                )
             with gr.Column(elem_classes="sc-sheet"):
                 detail = panel(show.detail(None), elem_id="books-detail")
                 with gr.Column(visible=False, elem_classes="sc-tight") as halfway:
-                    resume = gr.Button("Resume", size="sm", elem_id="books-resume")
+                    resume = gr.Button("Resume", size="sm", elem_classes="sc-grow-none", elem_id="books-resume")
                 with gr.Column(visible=False, elem_classes="sc-tight") as deciding:
                     note = gr.Textbox(label="Reason (required to refuse)", elem_id="books-note")
                     with gr.Row(elem_classes="sc-tight"):
@@ -105,7 +107,10 @@ def build() -> Books:
                         pack = gr.Button("Pack (lossless)", size="sm", elem_id="books-pack")
                         drop = gr.Button("Drop until needed", size="sm", elem_id="books-drop")
                     reason = gr.Textbox(label="Reason (required)", elem_id="books-reason")
-                    revoke = gr.Button("Revoke for good", variant="stop", size="sm", elem_id="books-revoke")
+                    revoke = gr.Button(
+                        "Revoke for good", variant="stop", size="sm", elem_classes="sc-grow-none",
+                        elem_id="books-revoke",
+                    )  # fmt: skip
     return Books(
         table, name, files, tokens, build_, message, work, running, cancel, detail, deciding, note, accept, refuse,
         halfway, resume, asking, question, ask, answer, keeping, pack, drop, reason, revoke, gr.State(""), gr.State(""),

@@ -60,9 +60,11 @@ def build_decision() -> Decision:
 
 
 def build(decision: Decision) -> Custody:
-    with gr.Accordion("Take out of use", open=False, elem_classes="sc-fold-block") as fold:
+    with gr.Accordion("Take out of use", open=False, elem_classes=["sc-fold-block", "sc-of-chosen"]) as fold:
         reason = gr.Textbox(label="Reason (required)", elem_id="library-reason")
-        revoke = gr.Button("Revoke for good", variant="stop", size="sm", elem_id="library-revoke")
+        revoke = gr.Button(
+            "Revoke for good", variant="stop", size="sm", elem_classes="sc-grow-none", elem_id="library-revoke"
+        )
     return Custody(decision, fold, reason, revoke)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import gradio as gr
@@ -15,14 +14,15 @@ from library.errors import ScionError
 from ui import plots
 from ui.access import Right
 from ui.page import Page, fault, panel
-from ui.render import figures, parts
+from ui.period import CHOICES, DATES, USUAL, Period, period
+from ui.render import figures
 
-RANGES = {"7 days": 7, "30 days": 30, "90 days": 90, "All": 0}
 TITLES = {
     "saved": "Tokens and seconds saved", "verdicts": "Verdicts of the gate", "hits": "Hit rate",
-    "artifacts": "Artifacts by state", "review": "Review, day by day", "agreement": "Do reviewers agree?",
-    "reviewers": "Decisions by reviewer", "labels": "Labels of pairs",
-    "threshold": "The gate at every threshold", "experiment": "Near-misses: the last experiment",
+    "review": "Review, day by day", "artifacts": "Artifacts by state, now", "reviewers": "Decisions by reviewer",
+    "labels": "Labels of pairs", "agreement": "Do reviewers agree?",
+    "threshold": "The gate at every threshold, last calibration",
+    "experiment": "Near-misses: the last experiment",
 }  # fmt: skip
 HINTS = {
     "saved": "The first graft draws the first bar.", "verdicts": "Ask the library something.",
@@ -38,69 +38,89 @@ NAMES = tuple(TITLES)
 @dataclass(frozen=True)
 class Dashboard:
     span: gr.Radio
+    dates: gr.Row
+    first: gr.Textbox
+    last: gr.Textbox
     refresh: gr.Button
     tiles: gr.HTML
-    plots: dict[str, gr.Plot]
-    blanks: dict[str, gr.HTML]
+    sheets: dict[str, gr.Column]
     heads: dict[str, gr.HTML]
+    plots: dict[str, gr.Plot]
+    blanks: gr.HTML
+
+    @property
+    def period(self) -> list[Any]:
+        return [self.span, self.first, self.last]
 
     @property
     def whole(self) -> list[Any]:
-        return [self.tiles, *self.plots.values(), *self.blanks.values(), *self.heads.values()]
+        return [self.dates, self.tiles, *self.sheets.values(), *self.heads.values(), *self.plots.values(), self.blanks]
 
 
 def build(page: Page) -> Dashboard:
-    drawn: dict[str, gr.Plot] = {}
-    blanks: dict[str, gr.HTML] = {}
+    """A figure that has nothing to draw takes no place of its own: all of these stand in one list at the end."""
+    sheets: dict[str, gr.Column] = {}
     heads: dict[str, gr.HTML] = {}
-    with gr.Row(elem_classes="sc-row sc-between"):
-        span = gr.Radio(list(RANGES), value="30 days", label="Range", container=False, elem_id="dashboard-range")
+    drawn: dict[str, gr.Plot] = {}
+    with gr.Row(elem_classes="sc-row sc-between sc-controls"):
+        span = gr.Radio(list(CHOICES), value=USUAL, label="Range", container=False, elem_id="dashboard-range")
+        with gr.Row(visible=False, elem_classes="sc-tight sc-dates") as dates:
+            first = _day("From", "dashboard-first")
+            last = _day("To", "dashboard-last")
         refresh = gr.Button("Refresh", size="sm", elem_classes="sc-grow-none", elem_id="dashboard-refresh")
     tiles = panel(elem_id="dashboard-tiles")
     with gr.Row(elem_classes="sc-figures"):
         for name in NAMES:
-            with gr.Column(elem_classes="sc-sheet"):
-                heads[name] = panel(figures.title(TITLES[name], name, page.settings.root_path))
-                drawn[name] = gr.Plot(show_label=False, visible=False, elem_id=f"figure-{name}")
-                blanks[name] = panel(parts.empty("Nothing yet", HINTS[name]))
-    return Dashboard(span, refresh, tiles, drawn, blanks, heads)
+            with gr.Column(elem_classes="sc-sheet sc-figure", visible=False) as sheet:
+                heads[name] = panel(figures.title(TITLES[name], name, page.settings.root_path, period(USUAL).query))
+                drawn[name] = gr.Plot(show_label=False, elem_id=f"figure-{name}")
+            sheets[name] = sheet
+    blanks = panel(elem_id="dashboard-blanks")
+    return Dashboard(span, dates, first, last, refresh, tiles, sheets, heads, drawn, blanks)
+
+
+def _day(label: str, elem_id: str) -> gr.Textbox:
+    return gr.Textbox(
+        label=label, placeholder="YYYY-MM-DD", max_length=10, min_width=120, elem_classes="sc-day", elem_id=elem_id
+    )
 
 
 def wire(tab: Dashboard, page: Page, opened: list[Any]) -> None:
-    def fill(span: str, request: gr.Request) -> list[Any]:
+    def fill(choice: str, first: str, last: str, request: gr.Request) -> list[Any]:
+        dated = gr.update(visible=choice == DATES)
         try:
             page.who(request, Right.VIEW)
-            numbers = page.engine.library.statistics(since=since(span))
-            tables = data(page, numbers)
+            span = period(choice, first, last)
+            numbers = page.engine.library.statistics(since=span.since, until=span.until)
+            tables = data(page, numbers, span)
             counts = page.engine.library.review_counts()
         except ScionError as error:
-            return [fault(error), *[gr.skip()] * (3 * len(NAMES))]
-        charts = [plots.figure(tables[name]) for name in NAMES]
+            return [dated, fault(error), *[gr.skip()] * (3 * len(NAMES) + 1)]
+        charts = {name: plots.figure(tables[name]) for name in NAMES}
         return [
+            dated,
             figures.tiles(numbers, counts),
-            *[gr.update(value=chart, visible=chart is not None) for chart in charts],
-            *[gr.update(visible=chart is None) for chart in charts],
-            *[figures.title(TITLES[name], name, page.settings.root_path, span) for name in NAMES],
+            *[gr.update(visible=chart is not None) for chart in charts.values()],
+            *[figures.title(TITLES[name], name, page.settings.root_path, span.query) for name in NAMES],
+            *charts.values(),
+            figures.blanks([(TITLES[name], HINTS[name]) for name, chart in charts.items() if chart is None]),
         ]
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    for event in [*opened, tab.refresh.click, tab.span.change]:
-        event(fill, [tab.span], tab.whole, **options)
+    for event in [
+        *opened, tab.refresh.click, tab.span.change, tab.first.submit, tab.last.submit, tab.first.blur, tab.last.blur,
+    ]:  # fmt: skip
+        event(fill, tab.period, tab.whole, **options)
 
 
-def since(span: str) -> str:
-    """The start of a range of days as RFC 3339 text; empty for all."""
-    days = RANGES.get(span, 30)
-    return (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if days else ""
-
-
-def data(page: Page, numbers: Any) -> dict[str, plots.Table]:
+def data(page: Page, numbers: Any, span: Period) -> dict[str, plots.Table]:
     """The data of every figure, by name."""
+    labels = [label for label in page.engine.library.labels() if span.holds(label.created)]
     return {
         "saved": plots.saved(numbers),
         "verdicts": plots.verdicts(numbers),
         "artifacts": plots.holdings(numbers),
-        "labels": plots.labels(page.engine.library.labels()),
+        "labels": plots.labels(labels),
         "reviewers": plots.reviewers(numbers),
         "review": plots.reviews(numbers),
         "agreement": plots.agreement(numbers),

@@ -108,16 +108,16 @@ def build(page: Page) -> Lab:
                 columns.append((head, text))
     with gr.Row(elem_classes="sc-row"):
         with gr.Column(scale=6, min_width=320, elem_classes="sc-sheet"):
-            panel(parts.heading("Would a graft be safe here?", "kept with the pair, for the gate's calibration"))
+            panel(parts.heading("Would a graft be safe here?", "safe: the stored answer is right for the query too"))
             label = gr.Radio(list(LABELS), label="Label", container=False, elem_id="lab-label")
             note = gr.Textbox(label="Note", lines=1, max_lines=4, elem_id="lab-note")
-            save = gr.Button("Save label", size="sm", elem_id="lab-save")
+            save = gr.Button("Save label", size="sm", elem_classes="sc-grow-none", elem_id="lab-save")
             saved = panel(elem_id="lab-saved")
         with gr.Column(scale=6, min_width=320, elem_classes="sc-sheet"):
             panel(join([parts.heading("All labelled pairs", figures.export(page.settings.root_path))]))
-            again = gr.Button("Judge all pairs again", size="sm", elem_id="lab-again")
+            again = gr.Button("Judge all pairs again", size="sm", elem_classes="sc-grow-none", elem_id="lab-again")
             repeated = panel(
-                parts.empty("Not judged again yet", "Shows where the gate and the people disagree."),
+                parts.empty("Not judged again yet", "Shows where the gate and people's labels disagree."),
                 elem_id="lab-repeated",
             )
     return Lab(

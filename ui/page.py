@@ -6,7 +6,7 @@ Knows Gradio and the engine's interface; shows nothing by itself.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.14  # seven looks a second; more would slow the model down and nobody could read it
 _QUIET_SECONDS = 3.0
+_PATIENCE_SECONDS, _GLANCE_SECONDS = 2.0, 0.02
 _KEPT = 10_000
+Place = tuple[str | None, str]  # a browser session and a panel of it
+Turn = tuple[Place, int]
 
 # Rows carry `data-key`; a click, or Enter on the button in a row, becomes the event `pick` with that key.
 _PICK = """
@@ -38,22 +41,41 @@ element.addEventListener('click', (event) => {
 
 
 class Watched:
-    """Which job a panel of a browser tab shows last; an older listener sees that it was replaced and ends."""
+    """Which job a panel of a browser tab shows last; an older listener sees that it was replaced and ends.
+
+    The newer one waits for that: what the older one said last must not arrive after what the newer one says first.
+    """
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[tuple[str | None, str], int] = OrderedDict()
+        self._turns: OrderedDict[Place, int] = OrderedDict()
+        self._listening: Counter[Place] = Counter()
         self._count = 0
 
-    def begin(self, session: str | None, panel: str) -> tuple[tuple[str | None, str], int]:
+    def begin(self, session: str | None, panel: str) -> Turn:
         self._count += 1
-        self._turns[session, panel] = self._count
-        self._turns.move_to_end((session, panel))
+        place = (session, panel)
+        self._turns[place] = self._count
+        self._turns.move_to_end(place)
         while len(self._turns) > _KEPT:
             self._turns.popitem(last=False)
-        return (session, panel), self._count
+        self._listening[place] += 1
+        return place, self._count
 
-    def current(self, turn: tuple[tuple[str | None, str], int]) -> bool:
+    def end(self, turn: Turn) -> None:
+        """The listener says nothing more. Every `begin` has its `end`."""
+        self._listening[turn[0]] -= 1
+        if self._listening[turn[0]] <= 0:
+            del self._listening[turn[0]]
+
+    def current(self, turn: Turn) -> bool:
         return self._turns.get(turn[0]) == turn[1]
+
+    async def alone(self, turn: Turn) -> None:
+        """Returns when no other listens in the turn's place, or soon after: one that was given up may never end."""
+        for _ in range(round(_PATIENCE_SECONDS / _GLANCE_SECONDS)):
+            if self._listening[turn[0]] <= 1 or not self.current(turn):
+                return
+            await asyncio.sleep(_GLANCE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -91,6 +113,14 @@ class Page:
         Ends silently if there is no such job. Stopping to listen does not stop the job.
         """
         turn = self.watched.begin(getattr(request, "session_hash", None), panel)
+        try:
+            await self.watched.alone(turn)
+            async for view in self._changes(job_id, request, turn):
+                yield view
+        finally:
+            self.watched.end(turn)
+
+    async def _changes(self, job_id: str, request: gr.Request | None, turn: Turn) -> AsyncIterator[JobView]:
         last: object = None
         waited = 0.0
         while True:

@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 # Middle tones that can be told apart on a light and on a dark ground; text takes its colour from the page's style.
 GOOD, WARN, BAD, ACCENT, NONE = "#3f9e6c", "#c98a1b", "#cf5a6d", "#2f93a8", "#8b8f8c"
+_COLOURS = {
+    "graft": GOOD, "transfer": WARN, "refuse": BAD, "safe": GOOD, "unsafe": BAD, "unsure": NONE,
+    "artifacts": ACCENT, "approved": GOOD, "rejected": BAD, "flagged": WARN, "agreed": GOOD, "disagreed": BAD,
+}  # fmt: skip
+_LYING = ("artifacts", "reviewers", "labels", "agreement")  # by name, not by day
 _GRID = "rgba(128,132,130,0.22)"
 
 
@@ -153,36 +159,46 @@ def figure(table: Table) -> Any:
         right = {"overlaying": "y", "side": "right", "showgrid": False, "range": [0, 1.02], "tickformat": ".0%"}
         chart.update_layout(yaxis_title="asks", yaxis2={"title": "hit rate", **right})
     else:
-        colours = {
-            "graft": GOOD, "transfer": WARN, "refuse": BAD, "safe": GOOD, "unsafe": BAD, "unsure": NONE,
-            "artifacts": ACCENT, "approved": GOOD, "rejected": BAD, "flagged": WARN, "agreed": GOOD, "disagreed": BAD,
-        }  # fmt: skip
-        for place, name in enumerate(table.columns[1:], 1):
-            if name in colours:
-                chart.add_bar(
-                    name=name,
-                    x=across,
-                    y=[row[place] for row in table.rows],
-                    marker_color=colours[name],
-                    marker_line_width=0,
-                )
-        chart.update_layout(barmode="stack", showlegend=len(table.columns) > 2)
+        _draw_counts(chart, table, across)
+    lying = table.name in _LYING
     chart.update_layout(
-        height=300,
-        margin={"l": 52, "r": 52 if table.name in ("saved", "hits") else 16, "t": 12, "b": 64},
+        height=92 + 40 * len(across) if lying else 260,
+        margin={"l": 52, "r": 52 if table.name in ("saved", "hits") else 16, "t": 8, "b": 36},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"size": 12, "color": NONE, "family": "system-ui, sans-serif"},
-        legend={"orientation": "h", "y": -0.16, "x": 0, "traceorder": "normal"},
-        bargap=0.25 if table.name == "experiment" else 0.45 if len(across) > 4 else 0.8,
+        legend={"orientation": "h", "y": 1.03, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        bargap=0.25 if table.name == "experiment" else 0.4 if lying else 0.45 if len(across) > 4 else 0.8,
         hovermode="x unified" if table.columns[0] == "date" else "closest",
         dragmode=False,
     )
-    chart.update_xaxes(type="date" if dated else "category", showgrid=False, linecolor=_GRID)
-    if dated:
+    across_axis, counted = (
+        (chart.update_yaxes, chart.update_xaxes) if lying else (chart.update_xaxes, chart.update_yaxes)
+    )
+    across_axis(type="date" if dated else "category", showgrid=False, linecolor=_GRID, automargin=True)
+    counted(gridcolor=_GRID, zerolinecolor=_GRID, rangemode="tozero", nticks=6)
+    if lying:
+        chart.update_yaxes(autorange="reversed")  # the first row on top
+    elif dated:
         chart.update_xaxes(tickformat="%d %b", hoverformat="%Y-%m-%d")
-    chart.update_yaxes(gridcolor=_GRID, zerolinecolor=_GRID, rangemode="tozero", nticks=6)
+    elif table.columns[0] == "date":
+        chart.update_xaxes(tickvals=across, ticktext=[f"{date.fromisoformat(day):%d %b}" for day in across])
+    if lying or table.name in ("verdicts", "hits", "review"):  # things that are counted: no half of one
+        top = max((sum(cell for cell in row[1:] if isinstance(cell, int)) for row in table.rows), default=0)
+        ticks = {"dtick": 1} if top <= 5 else {"tickformat": ",d"}
+        chart.update_layout({"xaxis" if lying else "yaxis": ticks})
     return chart
+
+
+def _draw_counts(chart: Any, table: Table, across: list[Any]) -> None:
+    """One stack a row: upright for days, lying for names, which need the room to be read."""
+    lying = table.name in _LYING
+    for place, name in enumerate(table.columns[1:], 1):
+        if name in _COLOURS:
+            counts = [row[place] for row in table.rows]
+            axes = {"x": counts, "y": across, "orientation": "h"} if lying else {"x": across, "y": counts}
+            chart.add_bar(name=name, marker_color=_COLOURS[name], marker_line_width=0, **axes)
+    chart.update_layout(barmode="stack", showlegend=len(table.columns) > 2)
 
 
 def _draw_thresholds(chart: Any, table: Table) -> None:

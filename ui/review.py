@@ -13,7 +13,7 @@ from library.votes import Standing
 from ui.access import Denied, Person, Right
 from ui.page import Page, done, fault, panel, pickable, picked
 from ui.render import parts, prose, records
-from ui.render.html import Html, join
+from ui.render.html import Html, join, tag
 
 TO_REVIEW, DISAGREE, AWAITING = "To review", "Disputed", "Awaiting"
 FILTERS: dict[str, tuple[str, ...]] = {
@@ -34,10 +34,13 @@ ACTIONS: tuple[tuple[str, str, Literal["primary", "secondary", "stop"]], ...] = 
     ("undo", "Undo", "secondary"),
 )
 PAGE = 60
+_ASK_AGAIN = "Ask the same problem again in Solve: it is answered from this state."
 _EMPTY = {
     DISAGREE: "Where one approves and another rejects, a third person decides here.",
     AWAITING: "What you decided and another person must confirm is listed here.",
 }
+_NO_EVIDENCE = parts.empty("Nothing to show", "What the automatic checks found about an attempt.")
+_NO_HISTORY = parts.empty("Nothing to show", "Who decided what about it, and why.")
 _SAID = {"approve": "Approved", "reject": "Rejected", "flag": "Flagged", "skip": "Skipped", "undo": "Undone"}
 
 
@@ -82,7 +85,9 @@ def build(page: Page) -> Review:
             queue = pickable(elem_id="review-queue")
         with gr.Column(scale=6, min_width=320):
             message = panel(elem_id="review-message")
-            publish = gr.Button("Publish now", size="sm", visible=False, elem_id="review-publish")
+            publish = gr.Button(
+                "Publish now", size="sm", visible=False, elem_classes="sc-grow-none", elem_id="review-publish"
+            )
             with gr.Column(elem_classes="sc-sheet"):
                 head = panel(elem_id="review-head")
                 thinking = panel(elem_id="review-thinking")
@@ -96,7 +101,11 @@ def build(page: Page) -> Review:
                 with gr.Row(elem_classes="sc-tight"):
                     for name, label, variant in ACTIONS:
                         buttons[name] = gr.Button(
-                            label, variant=variant, min_width=70, size="md", elem_id=f"review-{name}"
+                            label,
+                            variant=variant,
+                            min_width=70,
+                            size="md",
+                            elem_id="review-add-note" if name == "note" else f"review-{name}",
                         )
                 with gr.Row(elem_classes="sc-tight"):
                     buttons["previous"] = gr.Button("← Previous", size="sm", min_width=80, elem_id="review-previous")
@@ -159,7 +168,7 @@ def wire(tab: Review, page: Page, opened: list[Any]) -> None:
             return [*_whole(page, request, name, text, attempt, message=fault(error))[:-1], note, last, gr.skip()]
         except ScionError as error:
             return [*_failed(error, note_kept=True), last, gr.skip()]
-        message = _said(action, decided)
+        message = _said(page, action, decided)
         kept = attempt if action in ("approve", "reject", "flag", "skip") else ""
         waits = action == "approve" and decided.settled and decided.artifact is None
         return [*_whole(page, request, name, text, following, message=message), kept, gr.update(visible=waits)]
@@ -170,7 +179,7 @@ def wire(tab: Review, page: Page, opened: list[Any]) -> None:
             artifact = page.engine.publish(last)
         except ScionError as error:
             return [*_failed(error, note_kept=True), gr.update(visible=False)]
-        message = parts.notice("good", join(["In the library as ", parts.digest(artifact.digest, "artifact digest")]))
+        message = parts.notice("good", _kept(page, "In the library as ", artifact.digest), _ASK_AGAIN)
         return [*_whole(page, request, name, text, seen[0], message=message), gr.update(visible=False)]
 
     scope = [tab.filter, tab.search]
@@ -267,13 +276,14 @@ def _whole(
 def _record(page: Page, person: Person, chosen: str) -> tuple[list[Any], Html]:
     """One attempt in the order of `Review.record`, and what the reviewer should be told about it."""
     nothing = Html("")
+    blank = [records.attempt_head(None), nothing, "", _NO_EVIDENCE, _NO_HISTORY, ("", 0)]
     if not chosen:
-        return [records.attempt_head(None), nothing, "", nothing, nothing, ("", 0)], nothing
+        return blank, nothing
     library, warning = page.engine.library, nothing
     try:
         row = library.attempt(chosen)
     except NotFound as error:
-        return [records.attempt_head(None), nothing, "", nothing, nothing, ("", 0)], fault(error)
+        return blank, fault(error)
     if row.review in OPEN_FOR_REVIEW and person.may(Right.REVIEW):
         try:
             library.lease(row.id, person.name, page.settings.lease_seconds)
@@ -326,10 +336,16 @@ def _failed(error: ScionError, *, note_kept: bool) -> list[Any]:
     return [*skipped, fault(error), gr.skip() if note_kept else ""]
 
 
-def _said(action: str, decided: Any) -> Html:
+def _kept(page: Page, said: str, digest: str) -> Html:
+    """Where an approved state is now, with the way there."""
+    link = tag("a", "Show it", href=f"{page.settings.root_path.rstrip('/')}/?tab=library&id={digest}")
+    return join([said, parts.digest(digest, "artifact digest"), " ", link])
+
+
+def _said(page: Page, action: str, decided: Any) -> Html:
     word = _SAID.get(action, "Noted")
     artifact = getattr(decided, "artifact", None)
     if artifact is not None:
-        told = join([f"{word}. The state is in the library as ", parts.digest(artifact.digest, "artifact digest")])
+        told = _kept(page, f"{word}. The state is in the library as ", artifact.digest)
         return parts.notice("good", told, decided.note or None)
     return parts.notice("good", word, decided.note) if getattr(decided, "note", "") else done(word)

@@ -25,6 +25,7 @@ from library.digest import Digest
 from library.errors import CorruptError, FormatError, NotFound, ScionError, UsageError
 from ui.access import COOKIE, FROM_OUTSIDE, SESSION_SECONDS, Access, Denied, Right, Throttled
 from ui.guard import Guard, allowed_hosts
+from ui.period import period
 from ui.render import figures
 from ui.render.html import Html
 
@@ -249,11 +250,12 @@ def _add_files(app: FastAPI, page: Any) -> None:
         )
 
     @app.get("/figures/{name}.csv")
-    def figure(name: str, request: Request, days: str = "All") -> Response:
+    def figure(name: str, request: Request, days: str = "All", first: str = "", last: str = "") -> Response:
         from ui import dashboard
 
         access.require(request, Right.VIEW)
-        tables = dashboard.data(page, library.statistics(since=dashboard.since(days)))
+        span = period(days, first, last)
+        tables = dashboard.data(page, library.statistics(since=span.since, until=span.until), span)
         if name not in tables:
             raise NotFound(f"no figure {name[:40]!r}")
         headers = {**private, "Content-Disposition": f'attachment; filename="{name}.csv"'}

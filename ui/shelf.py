@@ -70,7 +70,7 @@ def build(page: Page) -> Shelf:
         with gr.Column(scale=7, min_width=320, elem_classes="sc-sheet"):
             with gr.Row(elem_classes="sc-tight"):
                 search = gr.Textbox(
-                    label="Search", placeholder="words, answer or the beginning of a hash", scale=3, min_width=160,
+                    label="Search", placeholder="words, answer or the beginning of a hash", scale=3, min_width=280,
                     elem_id="library-search",
                 )  # fmt: skip
                 state = gr.Dropdown(
@@ -81,14 +81,17 @@ def build(page: Page) -> Shelf:
             with gr.Row(elem_classes="sc-tight"):
                 back = gr.Button("← Newer", size="sm", min_width=80, visible=False, elem_id="library-back")
                 forward = gr.Button("Older →", size="sm", min_width=80, visible=False, elem_id="library-forward")
-                verify_all = gr.Button("Check all bytes", size="sm", min_width=80, elem_id="library-verify-all")
+                verify_all = gr.Button(
+                    "Check all bytes", size="sm", min_width=80, elem_classes="sc-grow-none",
+                    elem_id="library-verify-all",
+                )  # fmt: skip
             carrying = carry.build()
         with gr.Column(scale=5, min_width=320):
             message = panel(elem_id="library-message")
             work = panel(elem_id="library-work")
             with gr.Column(elem_classes="sc-sheet"):
                 detail = panel(show.detail(None, None), elem_id="library-detail")
-                tight = "sc-grow-none"
+                tight, fold = "sc-grow-none", ["sc-fold-block", "sc-of-chosen"]
                 with gr.Row(elem_classes="sc-tight", visible=False) as actions:
                     graft = gr.Button(
                         "Try in the graft lab", size="sm", elem_classes="sc-grow-none", elem_id="library-graft"
@@ -99,11 +102,11 @@ def build(page: Page) -> Shelf:
                         "Certify here", size="sm", elem_classes="sc-grow-none", elem_id="library-certify"
                     )
                 deciding = custody.build_decision()
-                with gr.Accordion("Solution", open=False, elem_classes="sc-fold-block"):
+                with gr.Accordion("Solution", open=False, elem_classes=fold):
                     solution = gr.Markdown(latex_delimiters=prose.DELIMITERS, elem_classes="sc-solution")
-                with gr.Accordion("Outcomes", open=False, elem_classes="sc-fold-block"):
+                with gr.Accordion("Outcomes", open=False, elem_classes=fold):
                     outcomes = panel(elem_id="library-outcomes")
-                with gr.Accordion("Continue from this state", open=False, elem_classes="sc-fold-block"):
+                with gr.Accordion("Continue from this state", open=False, elem_classes=fold):
                     chat = gr.Chatbot(
                         show_label=False,
                         height=260,
@@ -112,7 +115,7 @@ def build(page: Page) -> Shelf:
                         elem_id="library-chat",
                     )
                     ask = gr.Textbox(label="Message", placeholder="Explain the last step.", elem_id="library-say")
-                    send = gr.Button("Send", size="sm", elem_id="library-send")
+                    send = gr.Button("Send", size="sm", elem_classes="sc-grow-none", elem_id="library-send")
                 keeping = custody.build(deciding)
     return Shelf(
         search, state, order, table, back, forward, gr.State(0), gr.State(""), message, detail, solution, outcomes,

@@ -102,7 +102,10 @@ def build(page: Page) -> Solve:
                 live = panel(
                     elem_id="solve-live", elem_classes="sc-live-box", max_height=300, autoscroll=True, visible=False
                 )
-                cancel = gr.Button("Cancel", variant="stop", size="sm", visible=False, elem_id="solve-cancel")
+                cancel = gr.Button(
+                    "Cancel", variant="stop", size="sm", visible=False, elem_classes="sc-grow-none",
+                    elem_id="solve-cancel",
+                )  # fmt: skip
                 result = panel(elem_id="solve-result")
                 solution = gr.Markdown(
                     latex_delimiters=prose.DELIMITERS,
@@ -110,8 +113,8 @@ def build(page: Page) -> Solve:
                     elem_classes="sc-solution",
                     visible=False,
                 )
-                evidence = panel(elem_id="solve-evidence")
                 review = gr.Button("Review this attempt", variant="primary", visible=False, elem_id="solve-review")
+                evidence = panel(elem_id="solve-evidence")
             with gr.Column(elem_classes="sc-sheet"):
                 panel(parts.heading("My jobs", "kept by the server, also when this page is closed"))
                 mine = pickable(elem_id="solve-jobs")
@@ -122,7 +125,8 @@ def build(page: Page) -> Solve:
     )  # fmt: skip
 
 
-def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
+def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks, opened: list[Any]) -> None:
+    """`opened`: the events upon which the tab is looked at again, such as its selection."""
     inputs = [tab.problem, tab.reference, tab.attempts, tab.budget, tab.temperature, tab.seed]
 
     def submit(
@@ -184,7 +188,10 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks) -> None:
 
     private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     listening: dict[str, Any] = {**private, "concurrency_limit": None}
-    demo.load(follow, [job], tab.stage, **listening)
+    for event in (demo.load, *opened):
+        event(follow, [job], tab.stage, **listening)
+    for event in opened:  # what was approved meanwhile may answer what still stands here
+        event(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], **private)
     for start in (
         tab.solve.click(submit, inputs, [job, tab.message], **private),
         tab.problem.submit(submit, inputs, [job, tab.message], **private),
@@ -244,8 +251,8 @@ def _outcome(page: Page, view: Any) -> tuple[Html, str, Html, str]:
     if view.kind in BOOK_JOBS:
         return join([books.work(view), books.answer(said) if view.kind == "book" else None]), "", Html(""), ""
     if view.kind == "ask" and said:
-        attempt = str(said.get("attempt_id") or "")
-        return show.ask(said), str(said.get("text") or ""), Html(""), attempt
+        attempt, text = str(said.get("attempt_id") or ""), str(said.get("text") or "")
+        return show.ask(said), "" if text == said.get("answer") else text, Html(""), attempt
     attempts = [str(a) for a in said.get("attempts") or ()]
     chosen = str(said.get("chosen") or (attempts[-1] if attempts else ""))
     if not chosen:
@@ -258,4 +265,4 @@ def _outcome(page: Page, view: Any) -> tuple[Html, str, Html, str]:
     result = join(
         [show.answer(row.answer), parts.folded("Thinking", parts.pre(row.thinking)) if row.thinking else None]
     )
-    return result, row.solution, records.evidence(found), chosen if row.review in OPEN_FOR_REVIEW else ""
+    return result, row.solution, records.checks(found), chosen if row.review in OPEN_FOR_REVIEW else ""

@@ -224,6 +224,26 @@ def test_a_chat_goes_on_from_the_state(page: Any) -> None:
     page.wait_for_selector("#library-work >> text=reading the text again takes")
 
 
+def test_the_dashboard_looks_at_the_days_that_are_given(page: Any) -> None:
+    tab(page, "Dashboard")
+    page.wait_for_selector("#figure-verdicts .plot-container")
+    page.click("#dashboard-range label:has-text('Dates')")
+    page.fill("#dashboard-first input", "2001-01-01")
+    page.fill("#dashboard-last input", "2001-01-31")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#dashboard-blanks >> text=Verdicts of the gate")
+    page.wait_for_selector("#figure-verdicts", state="hidden")
+    assert page.locator("#figure-artifacts .plot-container").is_visible()  # these are as of now
+    page.fill("#dashboard-last input", "2000-01-31")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#dashboard-tiles >> text=is before the first")
+    page.fill("#dashboard-last input", "")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#figure-verdicts .plot-container")
+    link = page.get_attribute("a[aria-label='Verdicts of the gate as CSV']", "href")
+    assert link.endswith("/figures/verdicts.csv?days=Dates&first=2001-01-01&last=")
+
+
 def test_links_lead_to_a_record(page: Any, server: Server) -> None:
     attempt = server.library.attempts(review="rejected")[0]
     page.goto(f"{server.url}/?tab=review&id={attempt.id}")

@@ -60,7 +60,7 @@ def test_hits_review_and_agreement_have_their_figures() -> None:
     assert plots.hits(seen).rows == (("2026-01-01", 4, 3, 0.75), ("2026-01-02", 2, 1, 0.5))
     assert plots.reviews(seen).rows == (("2026-01-01", 3, 1, 0, 2),)
     assert plots.agreement(seen).rows == (("ada & bob", 5, 1),)
-    drawn = {trace.name: list(trace.y) for trace in plots.figure(plots.agreement(seen)).data}
+    drawn = {trace.name: list(trace.x) for trace in plots.figure(plots.agreement(seen)).data}
     assert drawn == {"agreed": [5], "disagreed": [1]}
     assert [trace.name for trace in plots.figure(plots.hits(seen)).data] == ["asks", "hit rate"]
     assert seen.agreement == 5 / 6
@@ -84,7 +84,7 @@ def test_numbers_stay_numbers() -> None:
 
 def test_rendering_access_and_plots_import_no_gradio() -> None:
     code = (
-        "import sys, ui.access, ui.guard, ui.plots, ui.render.jobs, ui.render.records, ui.render.artifact, "
+        "import sys, ui.access, ui.guard, ui.plots, ui.period, ui.render.jobs, ui.render.records, ui.render.artifact, "
         "ui.render.lab, ui.render.figures, ui.render.prose\n"
         "loaded = {'gradio', 'torch', 'transformers', 'plotly'} & set(sys.modules)\n"
         "assert not loaded, loaded"

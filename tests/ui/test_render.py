@@ -137,7 +137,7 @@ def test_a_digest_is_short_whole_on_hover_and_copied_whole() -> None:
     ("state", "progress", "said"),
     [
         ("queued", Progress(place=2), "waiting, 2 jobs before it"),
-        ("running", Progress(phase="prefill"), "prefill"),
+        ("running", Progress(phase="prefill"), "reading the problem"),
         ("running", Progress(tokens=50, budget=150, tokens_per_second=10.0, seconds=5.0), "10.0 s"),
         ("interrupted", Progress(), "Submit it again"),
     ],

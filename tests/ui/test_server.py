@@ -216,6 +216,21 @@ def test_each_figure_has_its_data(local: httpx.Client, name: str) -> None:
     assert len(rows) > 1
 
 
+def test_the_data_is_of_the_days_that_were_asked_for(local: httpx.Client) -> None:
+    def days(**asked: str) -> list[str]:
+        rows = csv.DictReader(io.StringIO(local.get("/figures/verdicts.csv", params=asked).text))
+        return [row["date"] for row in rows]
+
+    everything = days()
+    assert len(everything) >= 4
+    first, last = everything[1], everything[-2]
+    assert days(days="Dates", first=first, last=last) == everything[1:-1]
+    assert days(days="Dates", first=last) == everything[-2:]
+    assert days(days="Dates", last="1999-12-31") == []
+    refused = local.get("/figures/verdicts.csv", params={"days": "Dates", "first": "soon"})
+    assert (refused.status_code, refused.text) == (400, "the first day is not a date such as 2026-01-31: 'soon'")
+
+
 def test_an_unknown_figure_is_not_found(local: httpx.Client) -> None:
     assert local.get("/figures/passwords.csv").status_code == 404
 

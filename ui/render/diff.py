@@ -8,6 +8,8 @@ from typing import Protocol
 from ui.render.html import Html, div, join, span, tag
 from ui.render.parts import badge, empty, verdict
 
+_UNSCORED = ("strict", "edits")  # policies that decide by rules; the score is the calibrated one's
+
 
 class EditLike(Protocol):
     """What is needed of a `core.gate.verdict.Edit`."""
@@ -79,8 +81,8 @@ def judgement(name: str, policy: str, reasons: Sequence[str], score: float | Non
     """The verdict with its reasons and the policy that gave it."""
     if not name:
         return empty("No judgement yet", "Choose an artifact and write a query.")
-    facts = [span("sc-muted", f"gate {policy}")]
-    if score is not None:
+    facts = [span("sc-muted", f"policy {policy}")]
+    if score is not None and policy not in _UNSCORED:
         facts.append(span("sc-muted", f"score {score:.3f}"))
     if unsafe:
         facts.append(badge("unsafe: the gate is off", "!", "fail"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -30,7 +31,7 @@ def top(model: str, artifacts: int, pending: int, person: str, role: str, *, roo
     facts = join(
         [
             span("", "model ", tag("b", model)),
-            span("", tag("b", words.count(artifacts)), " artifacts"),
+            span("", tag("b", words.count(artifacts)), " artifact" if artifacts == 1 else " artifacts"),
             span("", tag("b", words.count(pending)), " to review"),
         ]
     )
@@ -60,11 +61,23 @@ def top(model: str, artifacts: int, pending: int, person: str, role: str, *, roo
     )
 
 
-def title(text: str, name: str, root: str, span_: str = "All") -> Html:
-    """A figure's heading with the link to its data, over the same range of days."""
-    address = f"{root.rstrip('/')}/figures/{name}.csv?{urlencode({'days': span_})}"
+def title(text: str, name: str, root: str, period: Mapping[str, str]) -> Html:
+    """A figure's heading with the link to its data, over the same days."""
+    address = f"{root.rstrip('/')}/figures/{name}.csv?{urlencode(period)}"
     link = tag("a", "CSV", href=address, download=f"{name}.csv", aria_label=f"{text} as CSV")
     return div("sc-heading", tag("h2", text), span("sc-push sc-small", link))
+
+
+def blanks(items: Sequence[tuple[str, str]]) -> Html:
+    """The figures that have nothing to draw, each with what would make it: one sheet for all of them."""
+    if not items:
+        return Html("")
+    lines = [join([tag("dt", name), tag("dd", hint)]) for name, hint in items]
+    return div(
+        "sc-sheet sc-blanks",
+        parts.heading("Nothing to draw yet", "in this range"),
+        tag("dl", *lines, class_="sc-facts"),
+    )
 
 
 def export(root: str) -> Html:

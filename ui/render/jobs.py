@@ -19,6 +19,8 @@ _KINDS = {
 }  # fmt: skip
 
 
+_COUNTED = ("ask", "book")  # whose results have their own figures
+_PHASES = {"queued": "getting ready", "loading model": "loading the model", "prefill": "reading the problem"}
 _REASONS = 2  # of a refusal, beside a problem that is being written
 _ABOUT = ("problem", "query", "question", "book")  # what of a job's request says best what it is about
 
@@ -27,10 +29,25 @@ def kind(name: str) -> str:
     return _KINDS.get(name, name)
 
 
+def first_steps() -> Html:
+    """What the work panel says before there is any work: what this is, and the way through it."""
+    steps = [
+        tag("li", tag("b", "Solve"), " a problem; take an example on the left. The model's attempts stream here."),
+        tag("li", tag("b", "Review"), " the best attempt. If you approve it, the state that solved it is kept."),
+        tag("li", tag("b", "Ask again"), ": the library answers from that state in a few tokens."),
+        tag("li", tag("b", "Graft lab"), ": change the problem a little, see whether the gate notices."),
+    ]
+    return div(
+        "sc-start",
+        tag("p", "A frozen model solves a problem once. What a person approves is kept, byte for byte."),
+        tag("ol", *steps),
+    )
+
+
 def progress(view: JobView | None) -> Html:
     """The head of the work panel: phase, budget, speed, attempts."""
     if view is None:
-        return parts.empty("Nothing running", "Write a problem or take an example; the model's work appears here.")
+        return first_steps()
     now = view.progress
     phase = "" if view.over else _phase(now)
     line = [parts.state(view.state), span("sc-strong", kind(view.kind)), span("sc-muted", phase) if phase else None]
@@ -38,7 +55,7 @@ def progress(view: JobView | None) -> Html:
     left = parts.stat("left, at most", _left(now) if view.state == "running" else "–") if not view.over else None
     facts = [
         parts.stat("tokens", words.count(spent), f"of {words.count(budget)}" if budget else None),
-        parts.stat("speed", f"{now.tokens_per_second:.1f}/s" if now.tokens_per_second else "–", "tokens"),
+        parts.stat("speed", f"{now.tokens_per_second:.1f}/s" if now.tokens_per_second else "–"),
         parts.stat("elapsed", words.seconds(now.seconds) if now.seconds else "–"),
         left,
     ]
@@ -46,9 +63,9 @@ def progress(view: JobView | None) -> Html:
         "sc-progress",
         div("sc-line", *line, span("sc-push sc-muted", parts.code(words.short_digest(view.id), view.id))),
         parts.bar(spent, budget, "tokens of the budget") if not view.over else None,
-        parts.stats(*[fact for fact in facts if fact is not None]),
+        None if view.over and view.kind in _COUNTED else parts.stats(*[fact for fact in facts if fact is not None]),
         strip(now.streams) if len(now.streams) > 1 else None,
-        span("sc-muted", now.note) if now.note and now.phase != "decoding" and not view.over else None,
+        div("sc-muted sc-small", now.note) if now.note and now.phase != "decoding" and not view.over else None,
         parts.notice("bad", "The job failed", view.error) if view.state == "failed" else None,
         parts.notice("warn", "Interrupted", "The server stopped while it ran. Submit it again.")
         if view.state == "interrupted"
@@ -60,7 +77,7 @@ def progress(view: JobView | None) -> Html:
 def _phase(now: Progress) -> str:
     if now.place:
         return f"waiting, {words.plural(now.place, 'job')} before it"
-    return now.phase
+    return _PHASES.get(now.phase, now.phase)
 
 
 def _left(now: Progress) -> str:
@@ -69,18 +86,24 @@ def _left(now: Progress) -> str:
     return words.seconds((now.budget - now.tokens) / now.tokens_per_second)
 
 
+_NOT_NEEDED = "Another attempt was right first, so this one was ended"
+
+
 def strip(streams: Sequence[Stream]) -> Html:
     """One cell an attempt, filling as they run."""
     cells = []
     for number, stream in enumerate(streams, 1):
-        answer = span("sc-strip-answer", words.clip(stream.answer, 24)) if stream.answer else None
+        answer = stream.answer if stream.state != "superseded" else None  # what was broken off has said nothing yet
         cells.append(
             tag(
                 "li",
                 span("sc-strip-number", number),
-                parts.state(stream.state),
-                span("sc-muted", f"{words.count(stream.tokens)} tok") if stream.tokens else None,
-                answer,
+                parts.state(stream.state, _NOT_NEEDED if stream.state == "superseded" else ""),
+                span(
+                    "sc-strip-said",
+                    span("sc-muted", f"{words.count(stream.tokens)} tokens") if stream.tokens else None,
+                    span("sc-strip-answer", words.clip(answer, 24)) if answer else None,
+                ),
                 class_=f"sc-strip-cell sc-s-{stream.state}",
             )
         )
@@ -99,14 +122,22 @@ def live(view: JobView | None) -> Html:
     """The text as it comes. Thinking stands above the solution in a quieter voice."""
     stream = focus(view.progress.streams) if view else None
     if view is None or stream is None:
-        waiting = view is not None and not view.over
-        return div("sc-live sc-quiet", "Waiting for the first token…" if waiting else "")
+        return div("sc-live sc-quiet", _waiting(view) if view is not None and not view.over else "")
     return div(
         "sc-live",
         div("sc-thinking", stream.thinking) if stream.thinking else None,
         div("sc-text", stream.text),
         span("sc-caret", "▍", aria_hidden="true") if not view.over else None,
     )
+
+
+def _waiting(view: JobView) -> str:
+    """Why there is no text yet; the first solve after a start loads the model."""
+    if view.progress.place or view.state == "queued":
+        return "Waits for the device…"
+    if view.progress.phase in ("queued", "loading model"):
+        return "Loading the model: some seconds; the very first time it is converted too, up to a minute…"
+    return "Waiting for the first token…"
 
 
 def ask(result: Mapping[str, Any]) -> Html:

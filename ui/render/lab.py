@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TITLES = {"fresh": "Fresh", "ungated": "Ungated graft", "gated": "Gated graft"}
 _NOTES = {
     "fresh": "the model alone",
-    "ungated": "the stored state, whatever the gate says: unsafe, for comparison only",
+    "ungated": "no gate asked: unsafe, to compare",
     "gated": "what the product would do",
 }
 
@@ -30,7 +30,8 @@ def run(view: JobView | None, name: str, place: int, *, blind: bool) -> tuple[Ht
     final = result.get(name)
     body = _finished(final, name, blind) if final is not None else _live(streams.get(name), view)
     shown = div("", div("sc-line", span("sc-run-title", title)), note, body, aria_label=title, role="group")
-    return shown, str(final.get("text") or "") if final is not None else ""
+    text = str(final.get("text") or "") if final is not None else ""
+    return shown, "" if final is not None and text == final.get("answer") else text
 
 
 def trouble(view: JobView | None) -> Html:

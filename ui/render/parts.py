@@ -36,11 +36,12 @@ _STATES = {
     "building": ("▸", "accent"), "accepted": ("✓", "pass"), "missing": ("◌", "none"),
     "safe": ("✓", "pass"), "unsafe": ("✕", "fail"), "unsure": ("?", "unknown"),
     "byte-exact": ("≡", "pass"), "argmax-equal": ("≈", "unknown"), "divergent": ("≠", "fail"),
-    "uncertified": ("?", "none"),
+    "uncertified": ("?", "none"), "superseded": ("–", "none"),
 }  # fmt: skip
 _STATE_WORDS = {
     "length": "cut at budget",
     "stop": "finished",
+    "superseded": "not needed",
     "none": "not in review",
     "adjudicate": "disagreement",
     "second": "one approval",

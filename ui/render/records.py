@@ -75,10 +75,10 @@ def queue(rows: Sequence[tuple[Attempt, str, str]], chosen: str, leased: int = 0
 def attempt_head(attempt: Attempt | None, problem: str = "", reference: str | None = None, state: str = "") -> Html:
     """Problem, answer against the reference, and the run's figures."""
     if attempt is None:
-        return parts.empty("No attempt chosen", "Choose one from the queue.")
+        return parts.empty("No attempt chosen", "Choose one from the queue; what waits for you is under “To review”.")
     figures = [
         parts.stat("tokens", words.count(attempt.decode_tokens), f"+ {words.count(attempt.prompt_tokens)} prompt"),
-        parts.stat("speed", f"{attempt.tokens_per_second:.1f}/s", "tokens"),
+        parts.stat("speed", f"{attempt.tokens_per_second:.1f}/s"),
         parts.stat("time", words.seconds(attempt.seconds)),
         parts.stat("energy", words.joules(attempt.joules)),
     ]
@@ -118,6 +118,16 @@ def evidence(rows: Sequence[Evidence]) -> Html:
     table = parts.table([("Found", ""), ("Check", "sc-grow")], cells, caption="Evidence", pick=False)
     note = f"Evidence is shown to help; it never decides. Verifier {rows[0].verifier}."
     return join([table, div("sc-muted sc-small", note)])
+
+
+def checks(rows: Sequence[Evidence]) -> Html:
+    """The same on one line: each check's outcome and name, with what it found on hover."""
+    if not rows:
+        return Html("")
+    items = [
+        tag("li", parts.outcome(row.outcome), " ", row.check_name.replace("_", " "), title=row.summary) for row in rows
+    ]
+    return div("sc-checks", div("sc-label", "Evidence"), tag("ul", *items, class_="sc-chips"))
 
 
 def history(rows: Sequence[Decision], *, hidden: bool = False) -> Html:
