@@ -69,7 +69,9 @@ def _books(page: Any, mode: str) -> None:
     page.click("#books-table tbody tr")
     page.fill("#books-question textarea", "What decides before any graft whether a stored state applies?")
     page.click("#books-ask")
-    page.wait_for_selector("#books-work .sc-progress > .sc-line >> text=done", timeout=LONG)
+    # When it is over, its progress gives way to the answer.
+    page.wait_for_selector("#books-answer .sc-result", timeout=LONG)
+    page.wait_for_selector("#books-cancel", state="hidden")
     _take(page, f"books{mode}")
     tab(page, "Artifacts")
 

@@ -1,4 +1,6 @@
-"""The main job in a real browser on the real embedded model: submit, watch, approve, browse, ask again, graft."""
+"""The README's tour in a real browser on the real embedded model, from an empty library: submit, watch, approve,
+browse, ask again, graft, label. Each step uses only what stands on the page after the one before.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def solve(page: Any, server: Server) -> None:
 def test_the_whole_way(browser: Any, server: Server) -> None:
     page, seen = open_page(browser, server.url)
     assert "0 artifacts" in text(page, "#top")
+    assert "Ask again" in text(page, "#solve-status")  # what this is, before there is any work
     solve(page, server)
+    page.wait_for_selector("#top >> text=1 to review")
     evidence = text(page, "#solve-evidence")
     assert "replays" in evidence
 
@@ -46,6 +50,9 @@ def test_the_whole_way(browser: Any, server: Server) -> None:
     page.wait_for_selector("#review-message >> text=Approved")
     page.click("#review-publish")
     page.wait_for_selector("#review-message >> text=In the library")
+    page.wait_for_selector("#top >> text=1 artifact")
+    assert page.locator("#review-approve").is_hidden()  # nothing is left to decide
+    assert "Ask the same problem again in Solve" in text(page, "#review-message")
     (row,) = server.library.index.artifacts()
     assert row.state == "published"
 
@@ -60,10 +67,9 @@ def test_the_whole_way(browser: Any, server: Server) -> None:
         page.click("#library-detail >> text=Download")
     assert downloading.value.path().stat().st_size == row.size_bytes
 
-    tab(page, "Solve")
-    page.click("#example-1")
-    page.click("#example-0")
+    tab(page, "Solve")  # the problem still stands there, and now the library holds it
     page.wait_for_selector("#solve-offer >> text=GRAFT")
+    page.wait_for_selector("#solve-review", state="hidden")
     page.click("#solve-ask")
     page.wait_for_selector("#solve-result >> text=byte-exact", timeout=LONG)
     said = text(page, "#solve-result")
