@@ -14,7 +14,7 @@ import gradio as gr
 from library.errors import Conflict, NotFound, ScionError, UsageError
 from ui.access import Denied, Person, Right
 from ui.books import Books
-from ui.page import Page, done, fault, picked
+from ui.page import Page, done, fault, picked, unchanged
 from ui.render import books as show
 from ui.render.html import Html
 
@@ -82,6 +82,7 @@ def wire(tab: Books, page: Page, opened: list[Any]) -> None:
             answered = view.kind == "book" and view.over and view.payload.get("book") == chosen
             answer = show.answer(view.result) if answered else gr.skip()
             yield [show.work(view), gr.update(visible=not view.over), answer]
+        yield unchanged(len(tab.stage))
 
     def accept(chosen: str, seen: str, request: gr.Request) -> Html:
         try:

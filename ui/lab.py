@@ -14,7 +14,7 @@ from library.errors import ScionError, UsageError
 from library.search import Record
 from library.tables import Artifact
 from ui.access import Right
-from ui.page import Page, done, fault, panel
+from ui.page import Page, done, fault, panel, unchanged
 from ui.render import diff, figures, parts, prose, words
 from ui.render import lab as show
 from ui.render.html import Html, join
@@ -206,6 +206,7 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
             return
         async for view in page.follow(job_id, request, "lab"):
             yield [*_runs(view, _order(job_id, blind), blind=blind), gr.update(visible=not view.over)]
+        yield unchanged(len(tab.runs) + 1)
 
     def stop(job_id: str, request: gr.Request) -> Html:
         return page.stop(job_id, request)

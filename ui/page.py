@@ -110,7 +110,8 @@ class Page:
     async def follow(self, job_id: str, request: gr.Request | None, panel: str) -> AsyncIterator[JobView]:
         """The job each time that something about it changed, until it is over or the panel shows another job.
 
-        Ends silently if there is no such job. Stopping to listen does not stop the job.
+        Ends silently if there is no such job. Stopping to listen does not stop the job. Gradio says a listener's last
+        word once more when it has ended, perhaps after a newer listener's first: let it be `unchanged`.
         """
         turn = self.watched.begin(getattr(request, "session_hash", None), panel)
         try:
@@ -139,6 +140,11 @@ class Page:
                 return
             await asyncio.sleep(POLL_SECONDS)
             waited += POLL_SECONDS
+
+
+def unchanged(outputs: int) -> list[Any]:
+    """A last word that changes nothing."""
+    return [gr.skip()] * outputs
 
 
 def panel(value: str = "", **options: Any) -> gr.HTML:

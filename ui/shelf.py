@@ -167,6 +167,7 @@ def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
             return
         async for view in page.follow(job_id, request, "check"):
             yield show.work(view)
+        yield gr.skip()
 
     def say(chosen: str, text: str, said: list[str], request: gr.Request) -> tuple[Any, Any, Any, Any, Any]:
         try:

@@ -13,7 +13,7 @@ from library.reviews import OPEN_FOR_REVIEW
 from ui import campaign
 from ui.access import Right
 from ui.book_events import KINDS as BOOK_JOBS
-from ui.page import Page, fault, panel, pickable, picked
+from ui.page import Page, fault, panel, pickable, picked, unchanged
 from ui.render import books, parts, prose, records
 from ui.render import jobs as show
 from ui.render.html import Html, join
@@ -163,8 +163,7 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks, opened: 
         async for view in page.follow(job_id, request, "solve"):
             yield _shown(page, view, request, jobs_changed=view.state != state)
             state = view.state
-        if not state:
-            yield _idle(page, request)
+        yield unchanged(len(tab.stage)) if state else _idle(page, request)
 
     def stop(job_id: str, request: gr.Request) -> Html:
         return page.stop(job_id, request)

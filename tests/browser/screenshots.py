@@ -91,6 +91,9 @@ def _lab(page: Any, mode: str) -> None:
     page.click("#lab-run")
     page.wait_for_selector("#lab-runs .sc-run:nth-child(3) .sc-answer", timeout=LONG)
     _take(page, f"lab{mode}")
+    page.click("#lab-label label:has-text('unsafe')")
+    page.click("#lab-save")
+    page.wait_for_selector("#lab-saved >> text=Labelled unsafe")
 
 
 def _dashboard(page: Any, mode: str) -> None:
