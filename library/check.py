@@ -184,12 +184,13 @@ class _Check:
                 used = session.exec(query).first() or str(stray.digest) in self.library.checkpointed()
             detail = f"a staged state of no attempt, {stray.size} bytes"
             return None if used else Finding("leftover", stray.path, detail)
-        with self.library._read() as session:
-            row = session.get(Artifact, str(stray.digest))
-        if row is not None and row.state in MAY_HAVE_BLOB and stray.packed == (row.compression != "none"):
-            return None
-        state = "no record" if row is None else f"a record that is {row.state}, {row.compression}"
-        return Finding("extra", f"{BLOBS}: {stray.digest}", f"a {stray.kind} with {state}, {stray.size} bytes")
+        sql = "SELECT state, compression FROM artifact WHERE digest = ?"  # one a file: no row object for each
+        said = "no record"
+        for state, compression in self.library.index.query(sql, (str(stray.digest),)):
+            if state in MAY_HAVE_BLOB and stray.packed == (compression != "none"):
+                return None
+            said = f"a record that is {state}, {compression}"
+        return Finding("extra", f"{BLOBS}: {stray.digest}", f"a {stray.kind} with {said}, {stray.size} bytes")
 
     def _index(self) -> Iterator[Finding]:
         sql = """SELECT (SELECT count(*) FROM artifact WHERE state = 'published' AND kind = 'solution'),

@@ -1,7 +1,8 @@
 """Row 13: writers on one library are killed at random moments, again and again; nothing acknowledged may be lost.
 
 Run as `python -m tests.faults.kill9 ROUNDS [SEED]`. Each round starts two writers in processes of their own, kills
-each with SIGKILL after a random time, then opens the library and checks everything that either had acknowledged.
+each with SIGKILL after a random time, then opens the library and checks everything that either had acknowledged. The
+cost of a check grows with the library: every `ROUNDS_A_LIBRARY` rounds the old one is read whole and a new one begun.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
 from library.check import check
@@ -24,6 +26,7 @@ from tests.library.stores import deposit, key_of, state_of
 
 SIZE = 20_000
 LONGEST_SECONDS = 0.8
+ROUNDS_A_LIBRARY = 100
 SPARED = 60  # acknowledged deposits that are read back in full after each round
 
 
@@ -71,26 +74,33 @@ def verify(root: Path, lists: list[Path], recent: int) -> tuple[int, int]:
 def run(rounds: int, seed: int = 0) -> str:
     draw = random.Random(seed)
     context = multiprocessing.get_context("forkserver")  # processes of their own, without a second of imports each
-    context.set_forkserver_preload(["tests.library.stores", "library.check", "library.gc"])
+    context.set_forkserver_preload(["tests.library.stores", "library.check", "library.gc", "pytest"])
     started = time.monotonic()
+    deposits = revocations = 0
+    for begun in range(0, rounds, ROUNDS_A_LIBRARY):
+        kept, revoked = _one_library(context, min(ROUNDS_A_LIBRARY, rounds - begun), draw)
+        deposits, revocations = deposits + kept, revocations + revoked
+    return (
+        f"{2 * rounds} writers killed, {deposits} deposits and {revocations} revocations acknowledged, "
+        f"0 lost, 0 dangling rows, {time.monotonic() - started:.0f} s"
+    )
+
+
+def _one_library(context: ForkServerContext, rounds: int, draw: random.Random) -> tuple[int, int]:
+    """So many rounds on a library of their own; the numbers of acknowledged deposits and revocations."""
+    counts = (0, 0)
     with tempfile.TemporaryDirectory(prefix="kill9-") as folder:
         root, lists = Path(folder) / "lib", [Path(folder) / "a.txt", Path(folder) / "b.txt"]
         Library.open(root).close()
-        counts = (0, 0)
         for _ in range(rounds):
-            writers = []
-            for path in lists:
-                here, there = context.Pipe(duplex=False)
-                writer = context.Process(target=write_for_ever, args=(root, path, path.stem, there), daemon=True)
-                writer.start()
-                there.close()
+            writers = [_started(context, root, path) for path in lists]
+            for _, here in writers:
                 assert here.recv() == "ready", "a writer could not open the library"
                 here.close()
-                writers.append(writer)
-            for writer in draw.sample(writers, 2):
+            for writer, _ in draw.sample(writers, 2):
                 time.sleep(draw.uniform(0, LONGEST_SECONDS / 2))
                 writer.kill()
-            for writer in writers:
+            for writer, _ in writers:
                 writer.join()
                 assert writer.exitcode == -signal.SIGKILL, f"a writer ended by itself with {writer.exitcode}"
                 writer.close()
@@ -99,10 +109,15 @@ def run(rounds: int, seed: int = 0) -> str:
             collect(library, grace=0, revoked_grace=0)
             report = check(library, read_data=True, grace=0)
             assert report.findings == (), report.findings
-    return (
-        f"{2 * rounds} writers killed, {counts[0]} deposits and {counts[1]} revocations acknowledged, "
-        f"0 lost, 0 dangling rows, {time.monotonic() - started:.0f} s"
-    )
+    return counts
+
+
+def _started(context: ForkServerContext, root: Path, path: Path) -> tuple[ForkServerProcess, Connection]:
+    here, there = context.Pipe(duplex=False)
+    writer = context.Process(target=write_for_ever, args=(root, path, path.stem, there), daemon=True)
+    writer.start()
+    there.close()
+    return writer, here
 
 
 if __name__ == "__main__":
