@@ -17,6 +17,8 @@ from library.digest import digest_bytes
 CANONICAL_VERSION: int = 3
 MAX_LENGTH = 20_000
 REMEMBERED = 200_000  # characters of texts whose tokens are kept; 31 MB with the readings, measured on random formulas
+# After these a dash before a number is its sign: nothing stands there to take away from.
+_BEFORE_A_SIGN = frozenset("is are was be and or of to than by from between equals".split())  # noqa: SIM905
 _RAW = "\x00raw\x00"
 
 
@@ -34,13 +36,24 @@ def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
         if token.text == "." and (_shown_by_capital(tokens, index) or _last(tokens, index)):
             continue
         plain = plain_letters(tokens, index)
-        if (plain or (token.kind == "letter" and not token.math)) and letters:
+        loose = plain or (token.kind == "letter" and not token.math)
+        if (loose and letters) or (index and _parted(tokens[index - 1], token, letters, plain)):
             yield "¶"  # `AB CD` in plain text are two formulas, as `$AB$ $CD$` are
         letters = bool(plain)
         if plain:
             yield from ("$" + letter for letter in plain)
+        elif token.text == "~-" and index and tokens[index - 1].text in _BEFORE_A_SIGN:
+            yield "-"  # `equals -5` prints as `equals $-5$` does
         else:
             yield token.text
+
+
+def _parted(before: Token, token: Token, letters: bool, plain: str) -> bool:
+    """Whether a plain variable meets a factor in another formula: `x $y$` is not `$xy$`, nor is `3 AB` `$3AB$`."""
+    if plain:
+        factor = before.kind in ("letter", "number") or before.text == "}"
+        return factor and before.end < token.start and (before.math or before.kind == "number")
+    return letters and token.math and (token.kind in ("letter", "number") or token.text in ("frac{", "\\sqrt"))
 
 
 def _last(tokens: tuple[Token, ...], index: int) -> bool:

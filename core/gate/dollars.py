@@ -51,7 +51,9 @@ def mask(text: str) -> tuple[str, list[tuple[int, int]]]:
             else:
                 chars[start] = chars[start + 1] = CURRENCY_MASK
             continue
-        end = _closing(whole, place)
+        # no formula begins with a comma right after a digit: `A=5$, B=6$`
+        amount = whole[start - 1 : start].isdecimal() and whole[place : place + 1] in tuple(",.;:)?!")
+        end = None if amount else _closing(whole, place)
         if end is not None:
             place = end + 1
         else:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from core.gate.alike import SYNONYM, alike
 from core.gate.lexicon import classes, lemma, stop_words
+from core.gate.tells import article_tells, is_a_coin, mark_tells, more_compares, near
 from core.gate.units import Unit
 
 
@@ -36,6 +37,7 @@ class Difference(NamedTuple):
 
 Rule = Callable[[Difference], str | None]
 _PUNCTUATION = frozenset({",", ".", ";", ":", "?", "!", '"', "'", "•", "—"})
+_QUANTIFIED = frozenset({"few", "little", "lot", "couple"})
 _ARTICLES = frozenset({"a", "an", "the"})
 _FILLERS = frozenset({"please", "that", "then"})
 _REQUESTS = frozenset({"find", "determine", "compute", "calculate", "evaluate"})
@@ -67,13 +69,9 @@ def explain(d: Difference) -> tuple[str, str] | None:
     return None
 
 
-def _near(units: Sequence[Unit], index: int) -> Unit | None:
-    return units[index] if 0 <= index < len(units) else None
-
-
 def _between_numbers(units: Sequence[Unit], first: int, last: int) -> bool:
     """Whether a place in a text touches figures or signs of formulas on both sides, where a mark could be a sign."""
-    before, after = _near(units, first - 1), _near(units, last)
+    before, after = near(units, first - 1), near(units, last)
     return before is not None and after is not None and _figure(before) and _figure(after)
 
 
@@ -87,6 +85,8 @@ def _punctuation(d: Difference) -> str | None:
         return None  # a factorial is a sign, not an exclamation mark
     if _between_numbers(d.a, d.a1, d.a2) or _between_numbers(d.b, d.b1, d.b2):
         return None
+    if any(mark_tells(units, first, last) for units, first, last in ((d.a, d.a1, d.a2), (d.b, d.b1, d.b2))):
+        return None
     return "only punctuation between words differs"
 
 
@@ -97,8 +97,17 @@ def _articles(d: Difference) -> str | None:
         return None
     if len(left) > 1 or len(right) > 1 or any(u.math for u in (*d.a[d.a1 : d.a2], *d.b[d.b1 : d.b2])):
         return None
+    if (
+        left
+        and right
+        and not {*left, *right} <= {"a", "an"}
+        and ({*left, *right} & _FILLERS or article_tells(d.a, d.a1, d.a2))
+    ):
+        return None
     for units, first, last in ((d.a, d.a1, d.a2), (d.b, d.b1, d.b2)):
-        after, before = _near(units, last), _near(units, first - 1)
+        after, before = near(units, last), near(units, first - 1)
+        if after is not None and (after.key in _QUANTIFIED or ("that" in left + right and after.key in _AUXILIARIES)):
+            return None  # `a few` is not `few`, `that is` is not `is`
         # `a` beside signs may be a variable; an article stands before a word or a formula and after a word
         if after is None or after.kind == "punct" or (before is not None and before.kind == "sign"):
             return None
@@ -126,7 +135,13 @@ def _hyphen(d: Difference) -> str | None:
         return None
     if {*d.left, *d.right} == {"-"} and not (d.left and d.right):
         units, first, last = (d.a, d.a1, d.a2) if d.left else (d.b, d.b1, d.b2)
-        before, after = _near(units, first - 1), _near(units, last)
+        before, after = near(units, first - 1), near(units, last)
+        ahead = near(units, first - 2)
+        # `twenty five-cent coins` and `twenty-five cent coins`, `100 gram-packs` and `100-gram packs`
+        counted = before is not None and before.kind == "number" and before.last - before.first > 1
+        packed = before is not None and before.kind == "word" and ahead is not None and ahead.kind == "number"
+        if counted or packed:
+            return None
         if before is not None and after is not None and after.kind == "word" and before.kind in ("word", "number"):
             return "a compound word is written with and without its hyphen"
     plain_left = "".join(k for k in d.left if k != "-")
@@ -141,7 +156,7 @@ def _contraction(d: Difference) -> str | None:
     if _CONTRACTED.get(left) == right or _CONTRACTED.get(right) == left:
         return "a contraction is written out"
     if {left, right} == {("'s",), ("is",)}:
-        before = _near(d.a, d.a1 - 1)
+        before = near(d.a, d.a1 - 1)
         if before is not None and before.key in _IS_AFTER:
             return "a contraction is written out"
     return None
@@ -180,7 +195,7 @@ def _phrase(d: Difference) -> str | None:
         return None
     table = classes()
     for extra in (0, 1):
-        before = _near(d.a, d.a1 - 1)
+        before = near(d.a, d.a1 - 1)
         lead = (before.key,) if extra and before is not None else ()
         load_a, load_b = table.get(" ".join(lead + d.left)), table.get(" ".join(lead + d.right))
         bare_a, bare_b = table.get(" ".join(d.left)), table.get(" ".join(d.right))
@@ -208,7 +223,9 @@ def _additive(d: Difference) -> str | None:
         asked = high < len(units) and units[high].key == "?"
         if sum(u.kind == "number" for u in units[low:high]) > 1:
             continue  # `24 before noon and 18 more after noon` may compare the two
-        follows = _near(units, last)
+        if more_compares(units, low, first - 2):
+            continue
+        follows = near(units, last)
         if not asked and not sentence & _COMPARING and follows is not None and follows.kind in ("word", "punct"):
             return "`more` without a comparison only says that something is added"
     return None
@@ -218,12 +235,16 @@ def _money(d: Difference) -> str | None:
     if {d.left, d.right} == {("\\$",), ()}:
         # the words `5 dollars` leave two differences, the sign before and the word after; both must be there
         units, last, other, place = (d.a, d.a2, d.b, d.b2) if d.left else (d.b, d.b2, d.a, d.a2)
-        after, word = _near(other, place + 1), _near(units, last)
+        after, word = near(other, place + 1), near(units, last)
+        if is_a_coin(other, place + 2):
+            return None
         if after is not None and after.key == "dollar" and word is not None and word.kind == "number":
             return "the amount is written with the sign and with the word"
     if {d.left, d.right} == {("dollar",), ()}:
         other, place = (d.b, d.b1) if d.left else (d.a, d.a1)
-        sign = _near(other, place - 2)
+        if is_a_coin(d.a if d.left else d.b, d.a2 if d.left else d.b2):
+            return None
+        sign = near(other, place - 2)
         if sign is not None and sign.key == "\\$":
             return "the amount is written with the sign and with the word"
     return None
@@ -233,9 +254,14 @@ def _product(d: Difference) -> str | None:
     """One sign of multiplication for another between numbers."""
     if len(d.left) != 1 or len(d.right) != 1 or not {*d.left, *d.right} <= _PRODUCTS:
         return None
-    before, after = _near(d.a, d.a1 - 1), _near(d.a, d.a2)
+    before, after = near(d.a, d.a1 - 1), near(d.a, d.a2)
     if before is None or after is None or before.kind != "number" or after.kind != "number":
         return None
+    for units in (d.a, d.b):
+        for index in range(1, len(units) - 1):
+            # `a*b = ab + 1` gives the sign a meaning of its own
+            if units[index].key in _PRODUCTS and "number" not in (units[index - 1].kind, units[index + 1].kind):
+                return None
     return "two signs of multiplication between numbers"
 
 
@@ -246,7 +272,7 @@ def _layout(d: Difference) -> str | None:
         return "two formulas stand on lines of their own and in one line"
     if {left, right} == {("¶",), ()}:
         units, last = (d.a, d.a2) if left else (d.b, d.b2)
-        after = _near(units, last)
+        after = near(units, last)
         if after is not None and after.key in ("=", "<", ">", "≤", "≥", "+", "≡"):
             return "a formula is broken over two lines"
     return None
@@ -257,7 +283,7 @@ def _part_of(d: Difference) -> str | None:
     if d.formal or {d.left, d.right} - {(), ("of", "a"), ("of", "an"), ("of",)} or (d.left and d.right):
         return None
     units, first, last = (d.a, d.a1, d.a2) if d.left else (d.b, d.b1, d.b2)
-    before, after = _near(units, first - 1), _near(units, last)
+    before, after = near(units, first - 1), near(units, last)
     if before is None or after is None or before.kind != "number" or after.kind != "word" or "/" not in before.key:
         return None
     return "a part of a unit, with and without `of`"

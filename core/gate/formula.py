@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -15,6 +16,8 @@ from core.gate.latex_tree import (
     digit_at,
     digits_end,
     dots_at,
+    is_arc,
+    lines_up,
     script_follows,
     separator,
     skip_length,
@@ -26,6 +29,7 @@ from core.gate.tokens import FIGURE_MASK, SCRIPTS, Token, letter, text_tokens
 
 _OVER = {"over": "frac{", "choose": "binom{", "atop": "atop{"}
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
+_SWITCHES = {"bf": "mathbf", "cal": "mathcal", "frak": "mathfrak"}
 
 
 class FormulaWriter(ABC):
@@ -35,6 +39,7 @@ class FormulaWriter(ABC):
         self.source = source
         self.original = original
         self.out: list[Token] = []
+        self._lowered = False
 
     @abstractmethod
     def prose(self, items: list[Any]) -> None:
@@ -72,7 +77,13 @@ class FormulaWriter(ABC):
         if isinstance(item, Char):
             return self._math_char(items, index)
         if isinstance(item, Group):
-            self.math(item.items)
+            first = item.items[0] if item.items else None
+            wrapper = _SWITCHES.get(first.name) if isinstance(first, Macro) else None
+            if wrapper is None:
+                self.math(item.items)
+            else:
+                inner = [i for i in item.items[1:] if not (isinstance(i, Char) and i.text.isspace())]
+                self.math([Macro(wrapper, item.start, item.start), Group(inner, item.start, item.end)])
             return index + 1
         if isinstance(item, Formula):
             self.math(item.items)
@@ -98,6 +109,8 @@ class FormulaWriter(ABC):
             self.figure(char.start, items[last].end)
             return last + 1
         if text == "&":
+            if not lines_up(items, index):
+                self.out.append(Token("break", "¶", char.start, char.end, True))
             return index + 1
         if (variable := letter(text)) is not None:
             self.out.append(Token("letter", variable, char.start, char.end, True))
@@ -153,14 +166,17 @@ class FormulaWriter(ABC):
         return index if bare and (listed or self._in_brackets()) else place
 
     def _in_brackets(self) -> bool:
-        """Whether the formula being written has an open bracket: a comma there separates."""
+        """Whether the formula being written has or follows an open bracket, or is an index: a comma there separates."""
+        if self._lowered:
+            return True
         depth = 0
-        for token in reversed(self.out):
+        for place, token in enumerate(reversed(self.out), start=1):
             if token.kind == "break":
-                break
-            if token.text in (")", "]", "\\}"):
+                before = self.out[-place - 1].text if place < len(self.out) else ""
+                return depth == 0 and before in ("(", "[", "\\{")
+            if token.text in (")", "]", "\\}", "⟩"):
                 depth -= 1
-            elif token.text in ("(", "[", "\\{"):
+            elif token.text in ("(", "[", "\\{", "⟨"):
                 depth += 1
                 if depth > 0:
                     return True
@@ -180,7 +196,9 @@ class FormulaWriter(ABC):
             elif isinstance(item, Char) and item.text in "^_":
                 argument, index = take_argument(items, index + 1)
                 end = items[index - 1].end if index else end
+                outer, self._lowered = self._lowered, item.text == "_"
                 (sup if item.text == "^" else sub).extend(self._apart(argument))
+                self._lowered = outer
             elif isinstance(item, Char) and item.text.isspace() and script_follows(items, index):
                 index += 1
             else:
@@ -222,6 +240,9 @@ class FormulaWriter(ABC):
         if name == "\\" or name in ("quad", "qquad", "cr", "newline"):
             self.out.append(Token("break", "¶", macro.start, macro.end, True))
             return skip_length(items, index + 1) if name == "\\" else index + 1
+        if name in ("bf", "bfseries"):
+            self.mark("\\bf", macro.start, macro.end)  # `{\\bf v}` is a vector beside `v`
+            return index + 1
         if name in sym.SPACING:
             return index + 1
         if name in sym.ESCAPED or name in sym.NAMED_ESCAPES:
@@ -259,8 +280,17 @@ class FormulaWriter(ABC):
         macro: Macro = items[index]
         name, start = macro.name, macro.start
         index += 1
-        if name in sym.TEXT_WRAPPERS:
+        if name == "textsuperscript":
             argument, index = take_argument(items, index)
+            self.raised(argument, macro)
+        elif name in sym.TEXT_WRAPPERS:
+            argument, index = take_argument(items, index)
+            if name == "textbf" and len(argument) == 1 and isinstance(argument[0], Char) and argument[0].text.isalpha():
+                self.mark("\\mathbf", start, macro.end)  # a vector
+                self.mark("{", macro.end, macro.end)
+                self.math(argument)
+                self.mark("}", macro.end, macro.end)
+                return index
             if not self._function(argument):
                 self.prose(argument)
         elif name in sym.UPRIGHT:
@@ -299,6 +329,10 @@ class FormulaWriter(ABC):
             self.mark("{", macro.end, macro.end)
             self.math(argument)
             self.mark("}", macro.end, macro.end)
+        elif name == "overset" and is_arc(items, index):
+            _, index = take_argument(items, index)
+            argument, index = take_argument(items, index)
+            self.math([Macro("overarc", start, macro.end), Group(argument, macro.end, macro.end)])
         else:
             self.mark(f"\\{name}", start, macro.end)
             while index < len(items) and isinstance(items[index], Group):
@@ -307,6 +341,10 @@ class FormulaWriter(ABC):
                 self.mark("}", items[index].end, items[index].end)
                 index += 1
         return index
+
+    def raised(self, argument: list[Any], macro: Macro) -> None:
+        """`\\textsuperscript{2}` as `^{2}`."""
+        self._scripts([Char("^", macro.start, macro.end), Group(argument, macro.end, macro.end)], 0)
 
     def _function(self, argument: list[Any]) -> bool:
         """Writes a function's name that is set upright (`\\mathrm{lcm}`) as its command would; False for all else."""
@@ -320,10 +358,11 @@ class FormulaWriter(ABC):
         """`\\mathrm{cm}` is a word; `\\mathrm{d}` and `\\mathrm{ABC}` are letters that stand upright."""
         text = "".join(i.text for i in argument if isinstance(i, Char))
         plain = len(argument) == len(text)
-        word = text.strip()
+        word = text.strip(" ~")
         if self._function(argument):
             return
-        if plain and word.isalpha() and len(word) > 1 and not word.isupper():
+        unit = re.fullmatch(r"[A-Za-z]+(?:/[A-Za-z]+)?", word) is not None or word.isalpha()
+        if plain and unit and len(word) > 1 and not word.isupper():
             self.prose(argument)
         else:
             self.math(argument)

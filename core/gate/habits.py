@@ -41,16 +41,28 @@ def _named_points(tokens: list[Token]) -> list[Token]:
     if not any(token.text == "=" for token in tokens):
         return tokens
     gone: set[int] = set()
+    functions = _functions(tokens)
     for index, token in enumerate(tokens):
         if token.text != "=" or index + 1 >= len(tokens) or tokens[index + 1].text != "(":
             continue
         start = _name_start(tokens, index)
-        if start is None or not _begins(tokens, start):
+        if start is None or not _begins(tokens, start) or tokens[start].text.removeprefix("$") in functions:
             continue
         end = _tuple_end(tokens, index + 1)
         if end is not None and (end == len(tokens) or tokens[end].kind == "word" or tokens[end].text in _ENDS):
             gone.add(index)
     return [token for index, token in enumerate(tokens) if index not in gone] if gone else tokens
+
+
+def _functions(tokens: Sequence[Token]) -> set[str]:
+    """Capitals with a value of their own: `F` in `F(x,y) = x+y`, which is no point."""
+    found: set[str] = set()
+    for index in range(1, len(tokens)):
+        if tokens[index].text == "(" and len(tokens[index - 1].text.removeprefix("$")) == 1:
+            end = _tuple_end(tokens, index)
+            if end is not None and end < len(tokens) and tokens[end].text == "=":
+                found.add(tokens[index - 1].text.removeprefix("$"))
+    return found
 
 
 def _name_start(tokens: Sequence[Token], end: int) -> int | None:
@@ -103,7 +115,17 @@ def _products(tokens: list[Token]) -> list[Token]:
         sides = (out[index - 1], out[index + 1])
         if out[index].text == "×" and any(s.kind == "number" for s in sides) and all(_factor(s) for s in sides):
             out[index] = out[index]._replace(text="·")
+        elif out[index].text in ("×", "·") and all(_variable(s) for s in sides) and _is_told(out, index + 2):
+            return tokens  # `a × b = ab + 1` gives the sign a meaning of its own
     return out
+
+
+def _variable(token: Token) -> bool:
+    return token.kind == "letter" or (token.kind == "word" and len(token.text) == 1)
+
+
+def _is_told(tokens: Sequence[Token], index: int) -> bool:
+    return index < len(tokens) and tokens[index].text in ("=", ")", "as", "be", "to", "denote", "is")
 
 
 def _factor(token: Token) -> bool:
@@ -150,9 +172,12 @@ def _choices(tokens: list[Token]) -> list[Token]:
 def is_worth(tokens: Sequence[Token], index: int) -> bool:
     """Whether `(10 points)` stands at `index`."""
     texts = [token.text for token in tokens[index : index + 4]]
-    return (
-        len(texts) == 4 and texts[0] == "(" and texts[1].isdigit() and texts[2].lower() in _POINTS and texts[3] == ")"
-    )
+    if len(texts) < 4 or texts[0] != "(" or not texts[1].isdigit() or texts[3] != ")":
+        return False
+    following = tokens[index + 4] if index + 4 < len(tokens) else None
+    # `(5 points) are given` speaks of points
+    starts = following is not None and (following.math or following.text[:1].isupper())
+    return texts[2].lower() in _POINTS and starts
 
 
 def _credits(tokens: list[Token]) -> list[Token]:
@@ -171,7 +196,9 @@ def _without_instruction(tokens: Sequence[Token]) -> int:
     """How many tokens are left without an instruction at the end."""
     for words in _INSTRUCTIONS:
         size = len(words)
-        if len(tokens) > size and tuple(token.text.lower() for token in tokens[-size:]) == words:
+        if len(tokens) <= size or not tokens[-size].text[:1].isupper():
+            continue  # `Do not think step by step.` is one sentence
+        if tuple(token.text.lower() for token in tokens[-size:]) == words:
             return len(tokens) - size
     return len(tokens)
 

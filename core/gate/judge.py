@@ -116,12 +116,17 @@ def _compare(
     kin = _part("family", lambda: family(a, b)) if unexplained else None
     if kin is not None:
         return Judgement(Verdict.TRANSFER, policy, (Reason("family", kin),), edits, 0.0)
+    against: tuple[Reason, ...]
+    grounds: tuple[Reason, ...]
     told = tuple(Reason(e.kind, f"{e.reason}: {_quote(e)}") for e in unexplained[:6])
-    if not unexplained:
+    if not edits:
+        against = (Reason("border", "the formulas are parted in other places"),)
+        value, accepted, grounds = 0.0, False, against
+    elif not unexplained:
         value = 0.99
-        against: tuple[Reason, ...] = ()
+        against = ()
         accepted = True
-        grounds: tuple[Reason, ...] = (Reason("explained", f"every edit keeps the meaning: {_summary(edits)}"),)
+        grounds = (Reason("explained", f"every edit keeps the meaning: {_summary(edits)}"),)
     else:
         rewording = _part("rewording", lambda: reword(a, b, verbatim))
         value, against = _weigh(rewording, unexplained, verbatim, formal)

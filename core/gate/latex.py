@@ -14,7 +14,7 @@ from core.gate.formula import FormulaWriter
 from core.gate.habits import habits
 from core.gate.labels import label_end
 from core.gate.latex_tree import Char, Environment, Formula, Group, LatexError, Macro, parse, skip_length, take_argument
-from core.gate.markup import unmarked
+from core.gate.markup import speaks_of_print, unmarked
 from core.gate.tokens import FIGURE_MASK, Token, text_tokens
 
 _AROUND_SIGNS = re.compile(r" ?([^\w\s\"]) ?")
@@ -30,6 +30,8 @@ _BRACKETS = {
 
 def read(text: str) -> list[Token]:
     """Canonical tokens of a problem's text, offsets into `text`. Raises `LatexError` on what cannot be read."""
+    if speaks_of_print(text):
+        raise LatexError("the text speaks of its own print, which is not compared")
     clean, starts, ends = unmarked(text)
     masked, figures = mask(clean)
     if figures or any(sign in masked for sign in "\\${}"):
@@ -82,7 +84,14 @@ class _Reader(FormulaWriter):
                 self.formula(item.items, item.start, item.end)
                 index += 1
             elif isinstance(item, Group):
+                # braces of plain text: a set or a fractional part, but for `{\\it words}` and `{}`
+                first = item.items[0] if item.items else None
+                shown = first is not None and not (isinstance(first, Macro) and first.name in sym.SPACING)
+                if shown:
+                    self.out.append(Token("sign", "\\{", item.start, item.start + 1))
                 self.prose(item.items)
+                if shown:
+                    self.out.append(Token("sign", "\\}", item.end - 1, item.end))
                 index += 1
             elif isinstance(item, Environment):
                 self.environment(item, math=False)
@@ -104,6 +113,10 @@ class _Reader(FormulaWriter):
         if name == "item":
             self.out.append(Token("punct", "•", macro.start, macro.end))
             return index + 1
+        if name == "textsuperscript":
+            argument, index = take_argument(items, index + 1)
+            self.raised(argument, macro)
+            return index
         if name in sym.TEXT_WRAPPERS or name in ("underline", "uline"):
             argument, index = take_argument(items, index + 1)
             self.prose(argument)
@@ -144,7 +157,8 @@ class _Reader(FormulaWriter):
         bars = ""
         if name in ("array", "tabular"):
             columns, cut = take_argument(body, 0)
-            bars = "|" * sum(isinstance(c, Char) and c.text == "|" for c in columns)
+            shape = "".join(c.text if c.text == "|" else "c" for c in columns if isinstance(c, Char))
+            bars = shape if "|" in shape else ""
             body = body[cut:]
         opening, closing = _BRACKETS.get(name, ("", ""))
         self.bracket(opening, item.start)
@@ -260,11 +274,23 @@ def _tidy(tokens: list[Token]) -> list[Token]:
             pending = pending or token
             continue
         numbers = bool(out) and out[-1].kind == token.kind == "number"  # `$1$ $2$` is `1 2`
-        if pending is not None and out and _bare(out[-1], closing=True) and _bare(token, closing=False) and not numbers:
-            out.append(pending)
+        if pending is not None and out and not numbers:
+            bare = _bare(out[-1], closing=True) and _bare(token, closing=False)
+            if bare or _gap(out[-1], pending, token):
+                out.append(pending)
         pending = None
         out.append(token)
     return out
+
+
+def _gap(left: Token, border: Token, right: Token) -> bool:
+    """Whether white space parts a plain number from a formula that would be its factor: `add 2 $n$ times`."""
+    if left.kind == "number" and not left.math and right.math:
+        root = right.kind == "mark" and right.text[0] == "\\"
+        return border.start > left.end and (right.kind == "letter" or root)
+    if right.kind == "number" and not right.math and left.math:
+        return right.start > border.end and (left.kind == "letter" or left.text in (")", "}"))
+    return False
 
 
 def _bare(token: Token, *, closing: bool) -> bool:

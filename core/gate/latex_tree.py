@@ -16,6 +16,8 @@ from pylatexenc.macrospec import EnvironmentSpec, LatexContextDb, MacroSpec
 from core.gate import symbols as sym
 
 MAX_DEPTH = 40
+_ROW_ENDS = frozenset({"\\", "cr", "quad", "qquad", "phantom"})
+_LINED_UP = frozenset("≤≥≠≪≫≡≈∼≃≅∝∈×÷·±∓→⇒⇔⟹⟺↦⊂⊆|")
 _SKIP_LENGTH = re.compile(r"\*?\s*\[[-\d.]+\s*[a-z]{2}\]")
 
 
@@ -177,3 +179,29 @@ def skip_length(items: list[Any], index: int) -> int:
     text = "".join(i.text if isinstance(i, Char) else "\0" for i in items[index : index + 12])
     found = _SKIP_LENGTH.match(text)
     return index + (found.end() if found else 0)
+
+
+def lines_up(items: list[Any], index: int) -> bool:
+    """Whether the `&` at `index` only lines rows up: at a row's start or end or beside a sign. Else it is a gap."""
+    for step in (-1, 1):
+        place = index + step
+        while 0 <= place < len(items) and _prints_nothing(items[place]):
+            place += step
+        if not 0 <= place < len(items):
+            return True
+        item = items[place]
+        if isinstance(item, Char) and item.text in "=<>+-&≤≥≠":
+            return True
+        if isinstance(item, Macro) and (item.name in _ROW_ENDS or sym.SIGNS.get(item.name, "a")[0] in _LINED_UP):
+            return True
+    return False
+
+
+def _prints_nothing(item: Any) -> bool:
+    return (isinstance(item, Char) and item.text.isspace()) or (isinstance(item, Macro) and item.name in sym.SPACING)
+
+
+def is_arc(items: list[Any], index: int) -> bool:
+    argument, _ = take_argument(items, index)
+    shown = [i for i in argument if not (isinstance(i, Char) and i.text.isspace())]
+    return len(shown) == 1 and isinstance(shown[0], Macro) and shown[0].name == "frown"

@@ -26,6 +26,14 @@ _EMPHASIS = "|".join(
     for name, mark in (("two", r"\*\*"), ("one", r"\*"), ("low", "__"), ("line", "_"))
 )
 _ALL = re.compile(rf"(?P<figure>{_FIGURE})|(?P<entity>{_ENTITY})|(?P<tag>{_TAG})|{_EMPHASIS}", re.DOTALL)
+# A text that speaks of its own print means it: `the underlined digit of 3<u>8</u>5`.
+_OF_PRINT = re.compile(
+    r"(?i)(?<![\\\w])(?:underlin|underscor|bold|italic|highlight|slanted"
+    r"|(?:red|blue|green|colou?red) (?:digit|letter|number|term))"
+)
+_PRINTED_SO = re.compile(
+    r"</?(?:span|i|em|b|strong|u)\b|\[/?[biu]\]|\*|\b_|_\b|\\(?:underline|uline|textbf|textit|emph|bf|it|color|boldsymbol)\b"
+)
 _FACTOR = re.compile(r"[\d)\]=+\-/(] *\Z|\A *[\d(=+/*]")
 _HEADING = re.compile(r"\s*#{1,6} +(?=\S)")
 _BLOCKS = frozenset({"p", "br", "div"})
@@ -60,11 +68,18 @@ def unmarked(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
         elif found["figure"] is None:
             inside = next(v for v in (found["two"], found["one"], found["low"], found["line"]) if v is not None)
             letters = len(re.findall(r"[^\W\d_]", inside))
-            factor = _FACTOR.search(text[:start][-3:]) or _FACTOR.match(text[2 * end + len(inside) - start :][:3])
-            if letters > 3 or (letters > 1 and not factor):
+            sides = text[max(0, start - 3) : start], text[2 * end + len(inside) - start :][:3]
+            ahead, behind = _FACTOR.search(sides[0]), _FACTOR.match(sides[1])
+            factor, both = ahead or behind, ahead and behind
+            if (letters > 3 and not both) or (letters > 1 and not factor):
                 cuts.append((start, end, ""))
                 cuts.append((end + len(inside), 2 * end + len(inside) - start, ""))
     return _cut(text, sorted(cuts))
+
+
+def speaks_of_print(text: str) -> bool:
+    """Whether a text tells what is underlined, bold or coloured in it and has such marks: none of them may go then."""
+    return _OF_PRINT.search(text) is not None and _PRINTED_SO.search(text) is not None
 
 
 def _outside_formulas(text: str, start: int, end: int, closing: int) -> bool:

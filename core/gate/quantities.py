@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from core.gate.symbols import FUNCTIONS
 from core.gate.tokens import Token
 
 _UNITS = dict(
@@ -45,6 +46,8 @@ _OFTEN = frozenset({"a", "per", "each", "every", "in", "this", "daily", "weekly"
 NUMBER_WORDS = (
     frozenset(_UNITS) | frozenset(_TENS) | frozenset(_SCALES) | frozenset(_TIMES) | frozenset({"half", "dozen"})
 )
+# After these `2/3` need not be one number: `\sin 2/3` may be `(\sin 2)/3`.
+_OPEN_BEFORE = FUNCTIONS | {"/"}
 
 
 class Quantity(NamedTuple):
@@ -115,7 +118,7 @@ def _plain_fraction(tokens: Sequence[Token], index: int) -> tuple[Fraction, int]
         and tokens[index + 1].text == "/"
     ):
         top, bottom = _value(tokens[index].text), _value(tokens[index + 2].text)
-        alone = _ends_a_term(tokens, index + 3, slash=True) and _text(tokens, index - 1) != "/"
+        alone = _ends_a_term(tokens, index + 3, slash=True) and _text(tokens, index - 1) not in _OPEN_BEFORE
         if top is not None and bottom and alone:
             return top / bottom, index + 3
     return None

@@ -92,7 +92,9 @@ def text_tokens(text: str, start: int, end: int) -> list[Token]:
         elif kind == "relation":
             out.append(Token("sign", "≤" if raw == "<=" else "≥", a, b))
         elif kind == "blank":
-            out.append(Token("sign", "____", a, b))
+            # between digits or letters the length tells how many are missing: `4__6`
+            inside = text[a - 1 : a].isalnum() or text[b : b + 1].isalnum()
+            out.append(Token("sign", raw if inside else "____", a, b))
         elif kind == "double":
             out.append(Token("punct", '"', a, b))
         elif kind == "single":
@@ -164,21 +166,35 @@ def _number(raw: str, text: str, start: int, end: int) -> str:
     digits = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in raw)
     if "," not in digits:
         return digits
-    before, after = text[start - 1 : start], text[end : end + 1]
-    if before in ("(", "[", "{") and after in (")", "]", "}"):
+    if _listed(text, start, end):
         return digits  # `(1,000)` may be a pair; left as it stands it merges with nothing else
     return digits.replace(",", "")
+
+
+def _listed(text: str, start: int, end: int) -> bool:
+    """Whether a number fills its bracket or stands beside a comma in one that holds no words: `(1,200,z)`."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if before in ("(", "[", "{") and after in (")", "]", "}"):
+        return True
+    if not (before in ("(", "[", "{") or after in (")", "]", "}", ",")):
+        return False
+    opened = max(text.rfind(bracket, max(0, start - 60), start) for bracket in "([{")
+    if opened < 0 or any(bracket in text[opened:start] for bracket in ")]}"):
+        return False
+    inside = re.split(r"[)\]}]", text[opened + 1 : end + 60], maxsplit=1)[0]
+    return "," in inside.replace(text[start:end], "") and not re.search(r"[^\W\d_]{2}", inside)
 
 
 def _dash(raw: str, text: str, start: int, end: int) -> Token:
     near = text[start - 1 : start] + text[end : end + 1]
     if raw in ("–", "--") and any(c.isdigit() for c in near):
-        return Token("sign", "–", start, end)
+        return Token("sign", raw, start, end)  # `5--3` may take away a negative number
     return Token("punct", "—", start, end)
 
 
 def _other(raw: str, text: str, start: int, end: int, out: list[Token]) -> None:
-    if raw == "~" and text[start - 1 : start].strip() and text[end : end + 1].strip():
+    around = text[start - 1 : start] + text[end : end + 1]
+    if raw == "~" and len(around.strip()) == 2 and not around.isdecimal() and not around.isupper():
         return  # LaTeX's tie between two words; `~5` after a space says about 5
     if raw == CURRENCY_MASK:
         out.append(Token("sign", "\\$", start, end))

@@ -29,7 +29,12 @@ def test_other_words_are_another_form(left: str, right: str) -> None:
 
 @pytest.mark.parametrize("text", [t for pair in (*MERGE, *DIFFER, *RESTATE) for t in pair])
 def test_offsets_point_into_the_original(text: str) -> None:
-    for token in tokens_of(text):
+    try:
+        tokens = tokens_of(text)
+    except LatexError:
+        assert "\x00raw" in canonical(text)  # it speaks of its own print
+        return
+    for token in tokens:
         assert 0 <= token.start <= token.end <= len(text)
         if token.kind == "word" and not token.math and "\\" not in text and not token.text[0].isdigit():
             assert token.text.replace("'", "") in text.replace("’", "").replace("'", "") or not token.text.isascii()
