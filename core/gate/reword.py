@@ -9,6 +9,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from core.gate.alike import alike
+from core.gate.events import events_differ
 from core.gate.lexicon import closed_sets, lemma, stop_words, unit_words
 from core.gate.measures import measures, orphan
 from core.gate.people import acting, asked_names, introduced_in_another_order, strange_names
@@ -120,6 +121,7 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     if singled[0] != singled[1] and "total" in (asked_a ^ asked_b) and ("total" in asked_b) == singled[0]:
         against.append(Reason("target", "one question asks for each, the other for the total"))
     against.extend(question_differs(stored, query))
+    against.extend(events_differ(stored, query))
     if r.actors:
         against.append(Reason("roles", f"a number belongs to another: {r.actors}"))
     target_a, target_b = target(stored), target(query)
