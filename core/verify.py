@@ -229,7 +229,8 @@ def _arithmetic(subject: Subject) -> Evidence:
         return Evidence(
             "arithmetic", FAIL, f"{len(wrong)} of {len(found)} equations are wrong: {wrong[0][:120]}", detail
         )
-    return Evidence("arithmetic", PASS, f"all {len(found)} plain equations between numbers are right", detail)
+    said = f"all {len(found)} plain equations" if len(found) > 1 else "the one plain equation"
+    return Evidence("arithmetic", PASS, f"{said} between numbers {'are' if len(found) > 1 else 'is'} right", detail)
 
 
 def _outcome(result: Equality) -> str:
