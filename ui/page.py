@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from core.jobs import JobView
     from core.settings import Settings
 
-POLL_SECONDS = 0.14  # seven looks a second; more would slow the model down and nobody could read it
+# Between two looks. A browser on the model's own machine takes some 30 ms of a core to paint one: often at first, while
+# an eye waits for it, then as often as one reads.
+POLL_SECONDS, READING_SECONDS = 0.2, 0.5
+_EAGER_SECONDS = 3.0
 _QUIET_SECONDS = 3.0
 _PATIENCE_SECONDS, _GLANCE_SECONDS = 2.0, 0.02
 _KEPT = 10_000
@@ -123,7 +126,7 @@ class Page:
 
     async def _changes(self, job_id: str, request: gr.Request | None, turn: Turn) -> AsyncIterator[JobView]:
         last: object = None
-        waited = 0.0
+        waited = followed = 0.0
         while True:
             try:
                 person = self.who(request)
@@ -138,8 +141,9 @@ class Page:
                 yield view
             if view.over:
                 return
-            await asyncio.sleep(POLL_SECONDS)
-            waited += POLL_SECONDS
+            pause = POLL_SECONDS if followed < _EAGER_SECONDS else READING_SECONDS
+            await asyncio.sleep(pause)
+            waited, followed = waited + pause, followed + pause
 
 
 def unchanged(outputs: int) -> list[Any]:
