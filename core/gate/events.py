@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.gate.alike import KIN, alike
+from core.gate.amounts import AMOUNTS
 from core.gate.asked import ASKED
 from core.gate.lexicon import lemma, stop_words, unit_words
 from core.gate.people import is_day, kind_of
@@ -251,6 +252,7 @@ def _of_what(one: Reading, other: Reading) -> str:
 
 RULES: tuple[Callable[[Reading, Reading], str], ...] = (
     *ASKED,
+    *AMOUNTS,
     _rate,
     _new_rate,
     _bought,
