@@ -65,7 +65,8 @@ def run(model: FrozenModel, setup: Setup, folder: Path, *, say: Say = lambda tex
     folder.mkdir(parents=True, exist_ok=True)
     hidden = needles(setup.needles, setup.seed)
     source = folder / f"{setup.name}.txt"
-    header = {"setup": asdict(setup), "identity": model.identity.digest}
+    # The environment too: states of another one continue otherwise, which would count as mismatches here.
+    header = {"setup": asdict(setup), "identity": model.identity.digest, "environment": model.environment.digest}
     with (
         Library.open(folder / "library", actor="experiment") as library,
         Journal(folder / f"{setup.name}.jsonl", header) as journal,
