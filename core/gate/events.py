@@ -68,22 +68,21 @@ def _new_rate(one: Reading, other: Reading) -> str:
     return f"only one text says per {min(rates)}" if rates and timeless else ""
 
 
-def _side(reading: Reading, q: Quantity, loads: tuple[str, str]) -> str:
-    """The nearer of two opposite relations before a number in its sentence; else empty."""
+def _trade(reading: Reading, q: Quantity) -> str:
+    """`buy` or `sell`, whichever stands nearer before a number in its sentence; else empty."""
     found = ""
     for word in reading.words:
-        if word.token < q.first and word.sentence == reading.sentence_of[q.first] and word.load in loads:
+        if word.token < q.first and word.sentence == reading.sentence_of[q.first] and word.load in ("buy", "sell"):
             found = word.load
     return found
 
 
 def _bought(one: Reading, other: Reading) -> str:
-    for loads in (("buy", "sell"),):
-        for q in one.numbers:
-            side = _side(one, q, loads)
-            mates = [_side(other, p, loads) for p in other.numbers if kind_of(p) == kind_of(q)]
-            if side and mates and all(mate and mate != side for mate in mates):
-                return f"{q.value} stands with “{side}” in one text and with “{mates[0]}” in the other"
+    for q in one.numbers:
+        side = _trade(one, q)
+        mates = [_trade(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        if side and mates and all(mate and mate != side for mate in mates):
+            return f"{q.value} stands with “{side}” in one text and with “{mates[0]}” in the other"
     return ""
 
 
