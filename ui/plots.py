@@ -248,7 +248,7 @@ def _draw_experiment(chart: Any, table: Table) -> None:
     chart.update_layout(
         barmode="group",
         yaxis_title="%, exact 95 % intervals",
-        xaxis_title=f"{model}, gate: {policy}, {created[:10]}",
+        xaxis_title=f"{model}<br>gate: {policy}, {created[:10]}",
         showlegend=True,
     )
 
