@@ -27,16 +27,13 @@ def rekey(
 ) -> int:
     """Gives at most `limit` records with an older key the key `key_of(text)` of `version`; how many.
 
-    One transaction and one audit entry a batch. Keys of a newer version are left as they are: this program is then
-    the older one.
+    One transaction and one audit entry a batch; where no key is old, nothing is written and no lock taken. Keys of a
+    newer version are left as they are: this program is then the older one.
     """
     done = 0
-    while limit is None or done < limit:
+    while (limit is None or done < limit) and stale(library, version):
         room = BATCH if limit is None else min(BATCH, limit - done)
-        changed = _batch(library, key_of, version, room, actor)
-        if not changed:
-            break
-        done += changed
+        done += _batch(library, key_of, version, room, actor)
     return done
 
 

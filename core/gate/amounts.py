@@ -28,13 +28,19 @@ def _flow(reading: Reading, q: Quantity) -> str:
     return ""
 
 
-def _comes_or_goes(one: Reading, other: Reading) -> str:
+def opposed(one: Reading, other: Reading, side: Callable[[Reading, Quantity], str]) -> tuple[Quantity, str, str] | None:
+    """The first number that has one side here and another at all its counterparts there: (number, here, there)."""
     for q in one.numbers:
-        mine = _flow(one, q)
-        mates = [_flow(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mine = side(one, q)
+        mates = [side(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
         if mine and mates and all(mate and mate != mine for mate in mates):
-            return f"{q.value} is {mine} in one text and {mates[0]} in the other"
-    return ""
+            return q, mine, mates[0]
+    return None
+
+
+def _comes_or_goes(one: Reading, other: Reading) -> str:
+    found = opposed(one, other, _flow)
+    return f"{found[0].value} is {found[1]} in one text and {found[2]} in the other" if found else ""
 
 
 def _shared(one: Reading, other: Reading) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.gate.alike import KIN, alike
-from core.gate.amounts import AMOUNTS
+from core.gate.amounts import AMOUNTS, opposed
 from core.gate.asked import ASKED
 from core.gate.lexicon import lemma, stop_words, unit_words
 from core.gate.people import is_day, kind_of
@@ -78,12 +78,8 @@ def _trade(reading: Reading, q: Quantity) -> str:
 
 
 def _bought(one: Reading, other: Reading) -> str:
-    for q in one.numbers:
-        side = _trade(one, q)
-        mates = [_trade(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
-        if side and mates and all(mate and mate != side for mate in mates):
-            return f"{q.value} stands with “{side}” in one text and with “{mates[0]}” in the other"
-    return ""
+    found = opposed(one, other, _trade)
+    return f"{found[0].value} stands with “{found[1]}” in one text and with “{found[2]}” in the other" if found else ""
 
 
 def _things(reading: Reading, q: Quantity) -> list[str]:

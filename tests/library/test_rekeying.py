@@ -68,3 +68,14 @@ def test_starting_the_engine_brings_old_keys_up_to_date(library: Library) -> Non
     Engine(load_settings(library=library.root), library).close()
     assert len(library.find_exact(canonical_key("How many is \\(1+1\\)?"))) == 1
     assert stale(library, CANONICAL_VERSION) == 0
+
+
+def test_a_start_with_nothing_to_do_takes_no_write_lock(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    deposit(library, "one")
+    rekey(library, _new_key, 2)
+
+    def write(*arguments: object) -> None:
+        raise AssertionError("a write transaction was begun")
+
+    monkeypatch.setattr(library, "_write", write)
+    assert rekey(library, _new_key, 2, limit=10) == 0
