@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from core.evaluate.gate import NOISY_DATASETS
 from core.evaluate.pairs import read_pairs
+from core.evaluate.report import read_json
 from core.evaluate.stats import clopper_pearson
 from core.gate import CANONICAL_VERSION, Calibration, Policy, Verdict, calibrate, canonical, judge
 from library.digest import digest_bytes
@@ -21,6 +22,7 @@ from library.errors import FormatError, NotWritable
 
 STEPS = 20
 _SCHEMA = 1
+_WHAT = "a calibration report"
 
 
 class Label(Protocol):
@@ -144,14 +146,10 @@ def write(found: Calibrated, path: Path, *, by: str, created: str) -> None:
 
 def read_report(path: Path) -> dict[str, Any] | None:
     """The report beside a calibration file, or None where there is none. Raises `FormatError` for another file."""
-    try:
-        value = json.loads(report_path(path).read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{report_path(path)} is not a calibration report: {error}") from error
-    if not isinstance(value, dict) or value.get("schema") != _SCHEMA or not isinstance(value.get("curve"), list):
-        raise FormatError(f"{report_path(path)} is not a calibration report")
+    kept = report_path(path)
+    value = read_json(kept, _WHAT)
+    if value is not None and (value.get("schema") != _SCHEMA or not isinstance(value.get("curve"), list)):
+        raise FormatError(f"{kept} is not {_WHAT}")
     return value
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from library.errors import FormatError, NotWritable
+from core.evaluate.report import read_json, write_json
+from library.errors import FormatError
+
+_WHAT = "a report of near-misses"
 
 
 def last_path(library: Path) -> Path:
@@ -18,24 +20,14 @@ def last_path(library: Path) -> Path:
 def keep_last(library: Path, report: Mapping[str, Any], created: str) -> Path:
     """Writes the report without its single variants; `created` is RFC 3339. Raises `NotWritable`."""
     path = last_path(library)
-    kept = {"created": created, **{name: value for name, value in report.items() if name != "variants"}}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept, ensure_ascii=True, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise NotWritable(f"cannot keep the report at {path}: {error.strerror}") from error
+    write_json(path, {"created": created, **{name: value for name, value in report.items() if name != "variants"}})
     return path
 
 
 def read_last(library: Path) -> dict[str, Any] | None:
     """The newest report, or None where no experiment was run. Raises `FormatError` for another file."""
     path = last_path(library)
-    try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path} is not a report of near-misses: {error}") from error
-    if not isinstance(value, dict) or value.get("experiment") != "near-miss":
-        raise FormatError(f"{path} is not a report of near-misses")
+    value = read_json(path, _WHAT)
+    if value is not None and value.get("experiment") != "near-miss":
+        raise FormatError(f"{path} is not {_WHAT}")
     return value

@@ -162,6 +162,19 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         raise NotWritable(f"cannot write the report to {path}: {error.strerror}") from error
 
 
+def read_json(path: Path, what: str) -> dict[str, Any] | None:
+    """What `write_json` wrote, or None where there is no file. Raises `FormatError`, which calls it `what`."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is not {what}: {error}") from error
+    if not isinstance(value, dict):
+        raise FormatError(f"{path} is not {what}")
+    return value
+
+
 @dataclass(frozen=True)
 class Bars:
     """A grouped bar chart of shares: one series an arm, one group a label; whiskers are the exact intervals."""
