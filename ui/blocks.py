@@ -8,7 +8,7 @@ import gradio as gr
 
 from library.errors import ScionError
 from ui import api, book_events, books, dashboard, lab, review, shelf, solve
-from ui.page import Page, panel
+from ui.page import PRIVATE, Page, in_turn, panel
 from ui.render import figures
 from ui.render.html import Html
 
@@ -39,7 +39,6 @@ def build(page: Page) -> gr.Blocks:
                 counting = dashboard.build(page)
 
         api.add(page)  # first: a handler of the same name would take the endpoint's name
-        private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
         def head(request: gr.Request) -> Html:
             try:
@@ -74,25 +73,29 @@ def build(page: Page) -> gr.Blocks:
 
         solve.wire(solving, page, job, demo, [solve_tab.select])
         places = [tabs, reviewing.seen, holding.chosen, library_parts, reading.chosen]
-        arrived = demo.load(arrive, None, places, **private)
+        arrived = demo.load(arrive, None, places, **PRIVATE)
         review.wire(reviewing, page, [review_tab.select, arrived.then])
         shelf.wire(holding, page, [shelf_tab.select, arrived.then])
         book_events.wire(reading, page, [books_tab.select, arrived.then])
         lab.wire(trying, page, lab_job, [lab_tab.select])
         dashboard.wire(counting, page, [dashboard_tab.select])
-        for event in (demo.load, review_tab.select, shelf_tab.select, dashboard_tab.select):
-            event(head, None, [top], **private)
-        for changed in (solving.evidence, reviewing.head, reviewing.message):
-            changed.change(head, None, [top], **private)
+        tabs_entered = [review_tab.select, shelf_tab.select, dashboard_tab.select]
+        changed = [solving.evidence.change, reviewing.head.change, reviewing.message.change]
+        gr.on([demo.load, *tabs_entered, *changed], head, None, [top], trigger_mode="always_last", **PRIVATE)
 
         solving.review.click(
             lambda attempt: (gr.Tabs(selected="review"), (attempt, 0)),
             [solving.attempt],
             [tabs, reviewing.seen],
-            **private,
-        ).then(review.filler(page), [reviewing.filter, reviewing.search, reviewing.seen], reviewing.whole, **private)
+            **in_turn("review"),
+        ).then(
+            review.filler(page),
+            [reviewing.filter, reviewing.search, reviewing.seen],
+            reviewing.whole,
+            **in_turn("review", "always_last"),
+        )
         holding.graft.click(
-            lambda chosen: (gr.Tabs(selected="lab"), chosen), [holding.chosen], [tabs, trying.chosen], **private
-        ).then(lab.opener(page), [trying.chosen], trying.opened, **private)
+            lambda chosen: (gr.Tabs(selected="lab"), chosen), [holding.chosen], [tabs, trying.chosen], **in_turn("lab")
+        ).then(lab.opener(page), [trying.chosen], trying.opened, **in_turn("lab", "always_last"))
 
     return demo  # Gradio has no types

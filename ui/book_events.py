@@ -14,7 +14,7 @@ import gradio as gr
 from library.errors import Conflict, NotFound, ScionError, UsageError
 from ui.access import Denied, Person, Right
 from ui.books import Books
-from ui.page import Page, done, fault, picked, unchanged
+from ui.page import LISTENING, PRIVATE, Page, done, fault, in_turn, picked, unchanged
 from ui.render import books as show
 from ui.render.html import Html
 
@@ -115,29 +115,34 @@ def wire(tab: Books, page: Page, opened: list[Any]) -> None:
     def stop(job: str, request: gr.Request) -> Html:
         return page.stop(job, request) if job else Html("")
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    listening: dict[str, Any] = {**private, "concurrency_limit": None}
-    refill: dict[str, Any] = {"fn": fill, "inputs": [tab.chosen], "outputs": tab.whole, **private}
+    refill: dict[str, Any] = {
+        "fn": fill,
+        "inputs": [tab.chosen],
+        "outputs": tab.whole,
+        **in_turn("books", "always_last"),
+    }
     for event in opened:
-        event(fill, [tab.chosen], tab.whole, **private).then(attach, [tab.job], [tab.job], **private).then(
-            follow, [tab.job, tab.chosen], tab.stage, **listening
+        event(**refill).then(attach, [tab.job], [tab.job], **in_turn("books")).then(
+            follow, [tab.job, tab.chosen], tab.stage, **LISTENING
         ).then(**refill)
     cleared = [tab.message, tab.answer, tab.note, tab.reason, tab.question]
-    tab.table.pick(pick, None, [*tab.whole, *cleared], **private)
+    tab.table.pick(pick, None, [*tab.whole, *cleared], **in_turn("books", "multiple"))
     given = [tab.name, tab.files, tab.tokens]
     for started in (
-        tab.build.click(start, given, [tab.job, tab.message, tab.name, tab.files, tab.chosen], **private),
-        tab.resume.click(resume, [tab.chosen], [tab.job, tab.message], **private),
-        tab.ask.click(ask, [tab.chosen, tab.question], [tab.job, tab.message], **private),
-        tab.question.submit(ask, [tab.chosen, tab.question], [tab.job, tab.message], **private),
-        tab.pack.click(pack, [tab.chosen], [tab.job, tab.message], **private),
-        tab.drop.click(drop, [tab.chosen], [tab.job, tab.message], **private),
+        tab.build.click(start, given, [tab.job, tab.message, tab.name, tab.files, tab.chosen], **in_turn("books")),
+        tab.resume.click(resume, [tab.chosen], [tab.job, tab.message], **in_turn("books")),
+        tab.ask.click(ask, [tab.chosen, tab.question], [tab.job, tab.message], **in_turn("books")),
+        tab.question.submit(ask, [tab.chosen, tab.question], [tab.job, tab.message], **in_turn("books")),
+        tab.pack.click(pack, [tab.chosen], [tab.job, tab.message], **in_turn("books")),
+        tab.drop.click(drop, [tab.chosen], [tab.job, tab.message], **in_turn("books")),
     ):
-        started.success(follow, [tab.job, tab.chosen], tab.stage, **listening).then(**refill)
-    tab.cancel.click(stop, [tab.job], [tab.message], queue=False, **private)
-    tab.accept.click(accept, [tab.chosen, tab.seen], [tab.message], **private).then(**refill)
-    tab.refuse.click(refuse, [tab.chosen, tab.seen, tab.note], [tab.message, tab.note], **private).then(**refill)
-    tab.revoke.click(revoke, [tab.chosen, tab.reason], [tab.message, tab.reason], **private).then(**refill)
+        started.success(follow, [tab.job, tab.chosen], tab.stage, **LISTENING).then(**refill)
+    tab.cancel.click(stop, [tab.job], [tab.message], queue=False, **PRIVATE)
+    tab.accept.click(accept, [tab.chosen, tab.seen], [tab.message], **in_turn("books")).then(**refill)
+    tab.refuse.click(refuse, [tab.chosen, tab.seen, tab.note], [tab.message, tab.note], **in_turn("books")).then(
+        **refill
+    )
+    tab.revoke.click(revoke, [tab.chosen, tab.reason], [tab.message, tab.reason], **in_turn("books")).then(**refill)
 
 
 def filled(page: Page, request: gr.Request, chosen: str) -> list[Any]:

@@ -17,7 +17,7 @@ from library.campaigns import Campaign as Totals
 from library.errors import NotFound, ScionError, UsageError
 from ui.access import Person, Right
 from ui.batch import MAX_BYTES, read_rows
-from ui.page import Page, fault, panel, pickable, picked
+from ui.page import LISTENING, Page, fault, in_turn, panel, pickable, picked
 from ui.render import campaigns as show
 from ui.render.html import Html
 
@@ -130,18 +130,16 @@ def wire(tab: Campaign, page: Page, figures: list[Any], message: gr.HTML, demo: 
                 return
             await asyncio.sleep(_LOOK_SECONDS)
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    listening: dict[str, Any] = {**private, "concurrency_limit": None}
     campaigns = page.engine.campaigns
     starts = [
-        demo.load(arrive, None, [tab.chosen, tab.fold], **private),
-        tab.queue.click(queue, [tab.upload, *figures], [tab.chosen, message, tab.upload], **private),
-        tab.listed.pick(pick, None, [tab.chosen, message], **private),
+        demo.load(arrive, None, [tab.chosen, tab.fold], **in_turn("solve")),
+        tab.queue.click(queue, [tab.upload, *figures], [tab.chosen, message, tab.upload], **in_turn("solve")),
+        tab.listed.pick(pick, None, [tab.chosen, message], **in_turn("solve", "multiple")),
     ]
     for button, act in ((tab.pause, campaigns.pause), (tab.resume, campaigns.resume), (tab.drop, campaigns.end)):
-        starts.append(button.click(change(act), [tab.chosen], [message], **private))
+        starts.append(button.click(change(act), [tab.chosen], [message], **in_turn("solve")))
     for start in starts:
-        start.success(watch, [tab.chosen], tab.shown, **listening)
+        start.success(watch, [tab.chosen], tab.shown, **LISTENING)
 
 
 def _one(page: Page, campaign: str, person: Person) -> Totals:

@@ -16,7 +16,7 @@ from library import exchange
 from library.errors import ScionError, UsageError
 from library.store import Library
 from ui.access import Denied, Right
-from ui.page import Page, done, fault, panel
+from ui.page import Page, done, fault, in_turn, panel
 from ui.render import carry as show
 from ui.render import words
 from ui.render.html import Html, join
@@ -78,7 +78,6 @@ def wire(
     tab: Carry, page: Page, search: gr.Textbox, state: gr.Dropdown, chosen: gr.State, opened: list[Any]
 ) -> list[Any]:
     """Returns the events after which the library holds something else."""
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
     def offer(what: str, text: str, state: str, digest: str, request: gr.Request) -> Html:
         library, query = page.engine.library, {}
@@ -148,13 +147,13 @@ def wire(
 
     given = [tab.what, search, state, chosen]
     for event in (*opened, tab.what.input, search.submit, search.blur, state.change, chosen.change):
-        event(offer, given, [tab.link], **private)
-    tab.file.upload(look, [tab.file], tab.shown, **private)
-    tab.file.clear(lambda: _step(0), None, tab.shown, **private)
-    tab.refuse.click(refuse, [tab.path], tab.shown, **private)
+        event(offer, given, [tab.link], **in_turn("export", "always_last"))
+    tab.file.upload(look, [tab.file], tab.shown, **in_turn("import"))
+    tab.file.clear(lambda: _step(0), None, tab.shown, **in_turn("import"))
+    tab.refuse.click(refuse, [tab.path], tab.shown, **in_turn("import"))
     return [
-        tab.accept.click(land(True), [tab.path], tab.shown, **private),
-        tab.keep.click(land(False), [tab.path], tab.shown, **private),
+        tab.accept.click(land(True), [tab.path], tab.shown, **in_turn("import")),
+        tab.keep.click(land(False), [tab.path], tab.shown, **in_turn("import")),
     ]
 
 

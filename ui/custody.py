@@ -12,7 +12,7 @@ import gradio as gr
 
 from library.errors import ScionError, UsageError
 from ui.access import Right
-from ui.page import Page, done, fault, panel
+from ui.page import Page, done, fault, in_turn, panel
 from ui.render import parts
 from ui.render.html import Html
 
@@ -83,7 +83,6 @@ def shown(state: str) -> list[Any]:
 
 def wire(tab: Custody, page: Page, chosen: gr.State, message: gr.HTML) -> list[Any]:
     """Returns the events after which an artifact's state may be another."""
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     library = page.engine.library
 
     def act(what: str) -> Any:
@@ -116,4 +115,7 @@ def wire(tab: Custody, page: Page, chosen: gr.State, message: gr.HTML) -> list[A
         (tab.revoke, "revoke", tab.reason), (part.accept, "accept", part.reason),
         (part.refuse, "refuse", part.reason), (part.release, "release", part.reason),
     )  # fmt: skip
-    return [button.click(act(what), [chosen, reason], [message, reason], **private) for button, what, reason in wired]
+    return [
+        button.click(act(what), [chosen, reason], [message, reason], **in_turn("library"))
+        for button, what, reason in wired
+    ]

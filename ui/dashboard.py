@@ -13,7 +13,7 @@ from core.evaluate.last import read_last
 from library.errors import ScionError
 from ui import plots
 from ui.access import Right
-from ui.page import Page, fault, panel
+from ui.page import PRIVATE, Page, fault, panel
 from ui.period import CHOICES, DATES, USUAL, Period, period
 from ui.render import figures
 
@@ -106,11 +106,15 @@ def wire(tab: Dashboard, page: Page, opened: list[Any]) -> None:
             figures.blanks([(TITLES[name], HINTS[name]) for name, chart in charts.items() if chart is None]),
         ]
 
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    for event in [
-        *opened, tab.refresh.click, tab.span.change, tab.first.submit, tab.last.submit, tab.first.blur, tab.last.blur,
-    ]:  # fmt: skip
-        event(fill, tab.period, tab.whole, **options)
+    days = [event for field in (tab.first, tab.last) for event in (field.submit, field.blur)]
+    gr.on(  # one listener: of several, an older answer could land on a newer one
+        [*opened, tab.refresh.click, tab.span.change, *days],
+        fill,
+        tab.period,
+        tab.whole,
+        trigger_mode="always_last",
+        **PRIVATE,
+    )
 
 
 def data(page: Page, numbers: Any, span: Period) -> dict[str, plots.Table]:

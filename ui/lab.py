@@ -14,7 +14,7 @@ from library.errors import ScionError, UsageError
 from library.search import Record
 from library.tables import Artifact
 from ui.access import Right
-from ui.page import Page, done, fault, panel, unchanged
+from ui.page import LISTENING, PRIVATE, Page, done, fault, in_turn, panel, unchanged
 from ui.render import diff, figures, parts, prose, words
 from ui.render import lab as show
 from ui.render.html import Html, join
@@ -152,8 +152,6 @@ def opener(page: Page) -> Any:
 
 
 def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-
     def enter(chosen: str, query: str, request: gr.Request) -> list[Any]:
         if chosen and query:  # coming back: keep what was being written
             return [gr.skip(), gr.skip(), gr.skip(), gr.skip()]
@@ -235,20 +233,22 @@ def wire(tab: Lab, page: Page, job: gr.State, opened: list[Any]) -> None:
         return show.repeated(rows)
 
     for event in opened:
-        event(enter, [tab.chosen, tab.query], tab.opened, **private)
-    tab.artifact.input(choose, [tab.artifact, tab.chosen], [tab.query, tab.judgement, tab.chosen], **private)
-    tab.query.change(judge, [tab.chosen, tab.query], [tab.judgement], trigger_mode="always_last", **private)
-    for kind, button in tab.mutations.items():
-        button.click(change(kind), [tab.chosen, tab.seed], [tab.query, tab.seed, tab.message], **private)
-    tab.run.click(start, [tab.chosen, tab.query, tab.budget], [job, tab.message], **private).success(
-        follow, [job, tab.blind], [*tab.runs, tab.cancel], concurrency_limit=None, **private
+        event(enter, [tab.chosen, tab.query], tab.opened, **in_turn("lab", "always_last"))
+    tab.artifact.input(
+        choose, [tab.artifact, tab.chosen], [tab.query, tab.judgement, tab.chosen], **in_turn("lab", "always_last")
     )
-    tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
+    tab.query.change(judge, [tab.chosen, tab.query], [tab.judgement], **in_turn("lab", "always_last"))
+    for kind, button in tab.mutations.items():
+        button.click(change(kind), [tab.chosen, tab.seed], [tab.query, tab.seed, tab.message], **in_turn("lab"))
+    tab.run.click(start, [tab.chosen, tab.query, tab.budget], [job, tab.message], **in_turn("lab")).success(
+        follow, [job, tab.blind], [*tab.runs, tab.cancel], **LISTENING
+    )
+    tab.cancel.click(stop, [job], [tab.message], queue=False, **PRIVATE)
     tab.save.click(
         save, [tab.chosen, tab.query, tab.label, tab.note, job, tab.blind], [tab.saved, tab.label, tab.note, *tab.runs],
-        **private,
+        **PRIVATE,
     )  # fmt: skip
-    tab.again.click(again, None, [tab.repeated], **private)
+    tab.again.click(again, None, [tab.repeated], **PRIVATE)
 
 
 def _runs(view: Any, order: tuple[str, ...], *, blind: bool) -> list[Any]:

@@ -30,6 +30,10 @@ _EAGER_SECONDS = 3.0
 _QUIET_SECONDS = 3.0
 _PATIENCE_SECONDS, _GLANCE_SECONDS = 2.0, 0.02
 _KEPT = 10_000
+# Options of the page's events: none is an endpoint of the API.
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+# For events that listen to a job: every one is let in, and ends the one before it (`Watched`).
+LISTENING: dict[str, Any] = {**PRIVATE, "concurrency_limit": None, "trigger_mode": "multiple"}
 Place = tuple[str | None, str]  # a browser session and a panel of it
 Turn = tuple[Place, int]
 
@@ -144,6 +148,19 @@ class Page:
             pause = POLL_SECONDS if followed < _EAGER_SECONDS else READING_SECONDS
             await asyncio.sleep(pause)
             waited, followed = waited + pause, followed + pause
+
+
+def in_turn(tab: str, mode: str = "once") -> dict[str, Any]:
+    """Options of events that write to the same places of a tab: they are answered one at a time, in the order asked.
+
+    Gradio answers events side by side, so what was asked first may be shown last, over what was asked after it; a
+    `gr.State` (such as the record that a decision is about) could then differ from what is seen. One at a time is over
+    all sessions: keep such handlers short.
+
+    `mode`, while an event waits for its answer: "once" drops the next (decisions), "multiple" answers each (steps and
+    picks), "always_last" answers the last, with what the inputs hold by then (searches, and whatever fills a tab).
+    """
+    return {**PRIVATE, "concurrency_id": tab, "concurrency_limit": 1, "trigger_mode": mode}
 
 
 def unchanged(outputs: int) -> list[Any]:

@@ -9,7 +9,7 @@ import gradio as gr
 
 from library.errors import ScionError, StaleVersion
 from ui.access import Right
-from ui.page import Page, done, fault, panel, pickable, picked
+from ui.page import Page, done, fault, in_turn, panel, pickable, picked
 from ui.render import parts, prose, records
 from ui.render.html import Html, join, tag
 from ui.reviewed import AWAITING, DISAGREE, FILTERS, TO_REVIEW, after, failed, listed, whole
@@ -113,7 +113,6 @@ def build(page: Page) -> Review:
 
 def wire(tab: Review, page: Page, opened: list[Any]) -> None:
     """`opened`: the events upon which the tab is filled anew, such as its selection."""
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     fill = filler(page)
 
     def pick(name: str, text: str, event: gr.EventData, request: gr.Request) -> list[Any]:
@@ -163,20 +162,18 @@ def wire(tab: Review, page: Page, opened: list[Any]) -> None:
         return [*whole(page, request, name, text, seen[0], message=message), gr.update(visible=False)]
 
     scope = [tab.filter, tab.search]
-    for event in opened:
-        event(fill, [*scope, tab.seen], tab.whole, **private)
-    tab.filter.change(fill, [*scope, tab.seen], tab.whole, **private)
-    tab.search.submit(fill, [*scope, tab.seen], tab.whole, **private)
-    tab.publish.click(publish, [*scope, tab.seen, tab.last], [*tab.whole, tab.publish], **private)
-    tab.queue.pick(pick, scope, tab.whole, **private)
+    for event in (*opened, tab.filter.change, tab.search.submit):
+        event(fill, [*scope, tab.seen], tab.whole, **in_turn("review", "always_last"))
+    tab.publish.click(publish, [*scope, tab.seen, tab.last], [*tab.whole, tab.publish], **in_turn("review"))
+    tab.queue.pick(pick, scope, tab.whole, **in_turn("review", "multiple"))
     for name, step in (("next", 1), ("previous", -1)):
-        tab.buttons[name].click(_mover(move, step), [*scope, tab.seen], tab.whole, **private)
+        tab.buttons[name].click(_mover(move, step), [*scope, tab.seen], tab.whole, **in_turn("review", "multiple"))
     for action, _, _ in ACTIONS:
         tab.buttons[action].click(
             _decider(decide, action),
             [*scope, tab.seen, tab.note, tab.last],
             [*tab.whole, tab.last, tab.publish],
-            **private,
+            **in_turn("review"),
         )
 
 

@@ -13,7 +13,7 @@ from library.errors import CorruptError, NotFound, ScionError, UsageError
 from library.search import PREFIX, Record
 from ui import carry, custody
 from ui.access import Right
-from ui.page import Page, fault, panel, pickable, picked
+from ui.page import LISTENING, Page, fault, in_turn, panel, pickable, picked
 from ui.render import artifact as show
 from ui.render import jobs as job_show
 from ui.render import prose, records
@@ -125,8 +125,6 @@ def build(page: Page) -> Shelf:
 
 
 def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-
     def fill(text: str, state: str, order: str, offset: int, chosen: str, request: gr.Request) -> list[Any]:
         return [*_listing(page, request, text, state, order, offset, chosen), *_record(page, request, chosen)]
 
@@ -193,33 +191,36 @@ def wire(tab: Shelf, page: Page, opened: list[Any]) -> None:
     scope = [tab.search, tab.state, tab.order]
     everything = [*tab.listing, *tab.record]
     for event in opened:
-        event(fill, [*scope, tab.offset, tab.chosen], everything, **private)
+        event(fill, [*scope, tab.offset, tab.chosen], everything, **in_turn("library", "always_last"))
     gr.on(
         [tab.search.submit, tab.search.blur, tab.state.change, tab.order.change],
-        search, [*scope, tab.chosen], tab.listing, **private,
+        search, [*scope, tab.chosen], tab.listing, **in_turn("library", "always_last"),
     )  # fmt: skip
-    tab.back.click(step(-PAGE), [*scope, tab.offset, tab.chosen], tab.listing, **private)
-    tab.forward.click(step(PAGE), [*scope, tab.offset, tab.chosen], tab.listing, **private)
-    tab.table.pick(pick, [*scope, tab.offset], [*everything, tab.chat, tab.said, tab.ask, tab.work], **private)
+    each = in_turn("library", "multiple")
+    tab.back.click(step(-PAGE), [*scope, tab.offset, tab.chosen], tab.listing, **each)
+    tab.forward.click(step(PAGE), [*scope, tab.offset, tab.chosen], tab.listing, **each)
+    tab.table.pick(pick, [*scope, tab.offset], [*everything, tab.chat, tab.said, tab.ask, tab.work], **each)
     for button, handler, given in (
         (tab.verify, verify, [tab.chosen]), (tab.audit, audit, [tab.chosen]), (tab.certify, certify, [tab.chosen]),
         (tab.verify_all, verify_all, []),
     ):  # fmt: skip
-        button.click(handler, given, [tab.job, tab.message], **private).success(
-            watch, [tab.job], [tab.work], concurrency_limit=None, **private
-        ).then(fill, [*scope, tab.offset, tab.chosen], everything, **private)
+        button.click(handler, given, [tab.job, tab.message], **in_turn("library")).success(
+            watch, [tab.job], [tab.work], **LISTENING
+        ).then(fill, [*scope, tab.offset, tab.chosen], everything, **in_turn("library", "always_last"))
     for event in (
         *custody.wire(tab.custody, page, tab.chosen, tab.message),
         *carry.wire(tab.carry, page, tab.search, tab.state, tab.chosen, opened),
     ):
-        event.then(_keep_message(fill), [*scope, tab.offset, tab.chosen], everything, **private)
+        event.then(
+            _keep_message(fill), [*scope, tab.offset, tab.chosen], everything, **in_turn("library", "always_last")
+        )
     gr.on(
         [tab.send.click, tab.ask.submit],
         say,
         [tab.chosen, tab.ask, tab.said],
         [tab.job, tab.ask, tab.said, tab.chat, tab.message],
-        **private,
-    ).success(answer, [tab.job, tab.said], [tab.chat, tab.said, tab.work], concurrency_limit=None, **private)
+        **in_turn("library"),
+    ).success(answer, [tab.job, tab.said], [tab.chat, tab.said, tab.work], **LISTENING)
 
 
 def _keep_message(fill: Any) -> Any:

@@ -13,7 +13,7 @@ from library.reviews import OPEN_FOR_REVIEW
 from ui import campaign
 from ui.access import Right
 from ui.book_events import KINDS as BOOK_JOBS
-from ui.page import Page, fault, panel, pickable, picked, unchanged
+from ui.page import LISTENING, PRIVATE, Page, fault, in_turn, panel, pickable, picked, unchanged
 from ui.render import books, parts, prose, records
 from ui.render import jobs as show
 from ui.render.html import Html, join
@@ -185,30 +185,33 @@ def wire(tab: Solve, page: Page, job: gr.BrowserState, demo: gr.Blocks, opened: 
         except ScionError as error:
             return gr.skip(), fault(error)
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    listening: dict[str, Any] = {**private, "concurrency_limit": None}
     for event in (demo.load, *opened):
-        event(follow, [job], tab.stage, **listening)
-    for event in opened:  # what was approved meanwhile may answer what still stands here
-        event(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], **private)
+        event(follow, [job], tab.stage, **LISTENING)
     for start in (
-        tab.solve.click(submit, inputs, [job, tab.message], **private),
-        tab.problem.submit(submit, inputs, [job, tab.message], **private),
-        tab.ask.click(ask, [tab.problem, tab.budget], [job, tab.message], **private),
-        tab.mine.pick(pick, None, [job, tab.message], **private),
-        tab.batch.rows.pick(pick, None, [job, tab.message], **private),
+        tab.solve.click(submit, inputs, [job, tab.message], **in_turn("solve")),
+        tab.problem.submit(submit, inputs, [job, tab.message], **in_turn("solve")),
+        tab.ask.click(ask, [tab.problem, tab.budget], [job, tab.message], **in_turn("solve")),
+        tab.mine.pick(pick, None, [job, tab.message], **in_turn("solve", "multiple")),
+        tab.batch.rows.pick(pick, None, [job, tab.message], **in_turn("solve", "multiple")),
     ):
-        start.success(follow, [job], tab.stage, **listening)
+        start.success(follow, [job], tab.stage, **LISTENING)
     campaign.wire(tab.batch, page, [tab.attempts, tab.budget, tab.temperature], tab.message, demo)
-    tab.cancel.click(stop, [job], [tab.message], queue=False, **private)
-    tab.problem.change(offered, [tab.problem], [tab.offer, tab.solve, tab.ask], trigger_mode="always_last", **private)
+    tab.cancel.click(stop, [job], [tab.message], queue=False, **PRIVATE)
+    gr.on(  # on the tab's selection too: what was approved meanwhile may answer what still stands here
+        [tab.problem.change, *opened],
+        offered,
+        [tab.problem],
+        [tab.offer, tab.solve, tab.ask],
+        trigger_mode="always_last",
+        **PRIVATE,
+    )
     for button, (text, answer) in zip(tab.examples, EXAMPLES, strict=True):
         button.click(
             lambda t=text, a=answer: (t, a, EXAMPLE_ATTEMPTS),
             None,
             [tab.problem, tab.reference, tab.attempts],
             queue=False,
-            **private,
+            **PRIVATE,
         )
 
 
