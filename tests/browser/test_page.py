@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -242,6 +243,32 @@ def test_the_dashboard_looks_at_the_days_that_are_given(page: Any) -> None:
     page.wait_for_selector("#figure-verdicts .plot-container")
     link = page.get_attribute("a[aria-label='Verdicts of the gate as CSV']", "href")
     assert link.endswith("/figures/verdicts.csv?days=Dates&first=2001-01-01&last=")
+
+
+RECORD = """
+(() => {
+  const send = window.fetch.bind(window);
+  window.joins = [];
+  window.fetch = async (input, init) => {
+    if (!String(input.url ?? input).includes("/queue/join")) return send(input, init);
+    const join = {sent: performance.now(), answered: Infinity};
+    window.joins.push(join);
+    const answer = await send(input, init);
+    if (window.joins.length === 1) await new Promise((resolve) => setTimeout(resolve, 700));
+    join.answered = performance.now();
+    return answer;
+  };
+})();
+"""
+
+
+def test_what_is_asked_first_reaches_the_server_first(page: Any) -> None:
+    page.add_init_script(RECORD)
+    page.reload()
+    page.wait_for_function("window.joins.length > 4 && window.joins.every((join) => join.answered < Infinity)")
+    joins = page.evaluate("window.joins")
+    for one, following in itertools.pairwise(joins):
+        assert following["sent"] >= one["answered"]
 
 
 def test_links_lead_to_a_record(page: Any, server: Server) -> None:
