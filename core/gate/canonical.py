@@ -14,7 +14,7 @@ from core.gate.plain import plain_letters
 from core.gate.tokens import Token
 from library.digest import digest_bytes
 
-CANONICAL_VERSION: int = 3
+CANONICAL_VERSION: int = 4
 MAX_LENGTH = 20_000
 REMEMBERED = 200_000  # characters of texts whose tokens are kept; 31 MB with the readings, measured on random formulas
 # After these a dash before a number is its sign: nothing stands there to take away from.

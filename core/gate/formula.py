@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from core.gate import symbols as sym
+from core.gate.borders import DISPLAY_END
 from core.gate.latex_tree import (
     Char,
     Environment,
@@ -24,6 +25,7 @@ from core.gate.latex_tree import (
     take_argument,
     take_option,
 )
+from core.gate.rows import laid_out, one_row
 from core.gate.symbols import DOUBLE_STRUCK
 from core.gate.tokens import FIGURE_MASK, SCRIPTS, Token, letter, text_tokens
 
@@ -55,8 +57,9 @@ class FormulaWriter(ABC):
 
     def formula(self, items: list[Any], start: int, end: int) -> None:
         self.out.append(Token("break", "¶", start, start, True))
-        self.math(items)
-        self.out.append(Token("break", "¶", end, end, True))
+        self.math(laid_out(items))
+        display = self.source.startswith(("\\[", "$$", "\\begin"), start)
+        self.out.append(Token("break", DISPLAY_END if display else "¶", end, end, True))
 
     def math(self, items: list[Any]) -> None:
         for position, item in enumerate(items):
@@ -329,6 +332,9 @@ class FormulaWriter(ABC):
             self.mark("{", macro.end, macro.end)
             self.math(argument)
             self.mark("}", macro.end, macro.end)
+        elif name == "substack" and one_row(take_argument(items, index)[0]):
+            argument, index = take_argument(items, index)
+            self.math(argument)  # rows that are one print as it stands
         elif name == "overset" and is_arc(items, index):
             _, index = take_argument(items, index)
             argument, index = take_argument(items, index)

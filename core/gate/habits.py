@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from core.gate.fractions import fractions
+from core.gate.sets import set_bars
+from core.gate.signs import LONG_ARROWS, arrows, function_brackets, function_products
+from core.gate.symbols import FUNCTIONS
 from core.gate.tokens import Token
 
 _STARTS = frozenset(", ; : . ¶ and".split())  # noqa: SIM905
@@ -31,15 +35,16 @@ _INSTRUCTIONS = tuple(
 
 def habits(tokens: list[Token]) -> list[Token]:
     """The tokens with each habit in its one form. Linear; the order of the tokens stays."""
-    for rule in _RULES:
-        tokens = rule(tokens)
+    present = {token.text for token in tokens}
+    for signs, rule in _RULES:
+        if not signs.isdisjoint(present):
+            tokens = rule(tokens)
+    tokens = _credits(tokens)
     return tokens[: _without_instruction(tokens)]
 
 
 def _named_points(tokens: list[Token]) -> list[Token]:
     """`O=(0,0)` is the point `O(0,0)`: a capital, alone before the sign, then a bracket with a comma, then an end."""
-    if not any(token.text == "=" for token in tokens):
-        return tokens
     gone: set[int] = set()
     functions = _functions(tokens)
     for index, token in enumerate(tokens):
@@ -108,8 +113,6 @@ def _tuple_end(tokens: Sequence[Token], index: int) -> int | None:
 
 def _products(tokens: list[Token]) -> list[Token]:
     """`2\\times 3` is `2\\cdot 3` where one factor is a numeral and the other no set: numbers have one product."""
-    if not any(token.text == "×" for token in tokens):
-        return tokens
     out = list(tokens)
     for index in range(1, len(out) - 1):
         sides = (out[index - 1], out[index + 1])
@@ -143,14 +146,29 @@ def _ordinals(tokens: list[Token]) -> list[Token]:
             elif base.kind == "number" and base.end == out[-1].start and not base.math:
                 out[-2:] = [Token("word", base.text + token.text, base.start, token.end)]
                 continue
+        elif token.text in _SUFFIXES and out and _counts(out, token):
+            number = out.pop()
+            token = Token("word", number.text + token.text, number.start, token.end)
         out.append(token)
     return out
 
 
+def _counts(out: Sequence[Token], suffix: Token) -> bool:
+    """Whether a number alone stands before its suffix: `$13$th` and `13 th` are `13th`."""
+    number = out[-1]
+    if number.kind != "number" or not number.text.isdigit() or suffix.start - number.end > len(r"\text{"):
+        return False
+    before = out[-2] if len(out) > 1 else None
+    if before is not None and before.kind != "word" and not (before.kind == "punct" and before.text in ",.;:?!("):
+        return False
+    if before is not None and before.kind == "word" and len(before.text) == 1 and before.text not in "aA":
+        return False
+    ending = "th" if number.text[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number.text[-1], "th")
+    return suffix.text == ending
+
+
 def _triangles(tokens: list[Token]) -> list[Token]:
     """`\\Delta ABC` is `\\triangle ABC`: a product of four capitals would not begin with the difference sign."""
-    if not any(token.text == "$Δ" for token in tokens):
-        return tokens
     out = list(tokens)
     for index, token in enumerate(out):
         corners = out[index + 1 : index + 4]
@@ -203,11 +221,16 @@ def _without_instruction(tokens: Sequence[Token]) -> int:
     return len(tokens)
 
 
-_RULES: tuple[Callable[[list[Token]], list[Token]], ...] = (
-    _named_points,
-    _products,
-    _ordinals,
-    _triangles,
-    _choices,
-    _credits,
+# Each rule with the signs of which it needs one.
+_RULES: tuple[tuple[frozenset[str], Callable[[list[Token]], list[Token]]], ...] = (
+    (frozenset({"="}), _named_points),
+    (frozenset({"×"}), _products),
+    (_SUFFIXES, _ordinals),
+    (frozenset({"$Δ"}), _triangles),
+    (frozenset("("), _choices),
+    (frozenset(LONG_ARROWS), arrows),
+    (frozenset({"·"}), function_products),
+    (FUNCTIONS, function_brackets),
+    (frozenset({"/"}), fractions),
+    (frozenset({"|"}), set_bars),
 )

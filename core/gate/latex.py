@@ -9,18 +9,31 @@ import re
 from typing import Any
 
 from core.gate import symbols as sym
+from core.gate.borders import roots, tidy
 from core.gate.dollars import mask
 from core.gate.formula import FormulaWriter
 from core.gate.habits import habits
 from core.gate.labels import label_end
-from core.gate.latex_tree import Char, Environment, Formula, Group, LatexError, Macro, parse, skip_length, take_argument
+from core.gate.latex_tree import (
+    Char,
+    Environment,
+    Formula,
+    Group,
+    LatexError,
+    Macro,
+    digit_at,
+    digits_end,
+    parse,
+    separator,
+    skip_length,
+    take_argument,
+)
 from core.gate.markup import speaks_of_print, unmarked
+from core.gate.rows import beside_relation
 from core.gate.tokens import FIGURE_MASK, Token, text_tokens
 
 _AROUND_SIGNS = re.compile(r" ?([^\w\s\"]) ?")
 _WRAPPED = re.compile(r"^(?:\[asy\]|<asy>|\\begin\{asy\})|(?:\[/asy\]|</asy>|\\end\{asy\})$")
-_RELATIONS = frozenset("=<>≤≥≠")
-_RELATION_NAMES = frozenset({"=", "<", ">", "≤", "≥", "≠", "≡"})
 # A matrix between its brackets is what the environment with brackets prints; cases are a column after a brace.
 _BRACKETS = {
     "pmatrix": ("(", ")"), "bmatrix": ("[", "]"), "Bmatrix": ("\\{", "\\}"), "vmatrix": ("|", "|"),
@@ -40,7 +53,7 @@ def read(text: str) -> list[Token]:
         tokens = reader.out
     else:
         tokens = text_tokens(masked, 0, len(masked))
-    tokens = _roots(_tidy(tokens))
+    tokens = roots(tidy(tokens))
     tokens = habits(tokens[label_end(tokens, clean) :])
     if clean is text or clean == text:
         return tokens
@@ -83,6 +96,8 @@ class _Reader(FormulaWriter):
             elif isinstance(item, Formula):
                 self.formula(item.items, item.start, item.end)
                 index += 1
+            elif isinstance(item, Group) and (end := self._grouped(items, index)):
+                index = end
             elif isinstance(item, Group):
                 # braces of plain text: a set or a fractional part, but for `{\\it words}` and `{}`
                 first = item.items[0] if item.items else None
@@ -98,6 +113,25 @@ class _Reader(FormulaWriter):
                 index += 1
             else:
                 index = self._prose_macro(items, index)
+
+    def _grouped(self, items: list[Any], index: int) -> int:
+        """Past the groups of digits of `1{,}250` in running text, which the number before takes in; 0 without any."""
+        number = self.out[-1] if self.out else None
+        if number is None or number.kind != "number" or number.math or number.end != items[index].start:
+            return 0
+        if not number.text.isdigit() or len(number.text) > 3 or number.text[0] == "0":
+            return 0
+        end = index
+        while end < len(items) and isinstance(items[end], Group) and separator(items, end) == 1:
+            if digits_end(items, end + 1) != end + 4:
+                return 0
+            end += 4
+        if end < len(items) and getattr(items[end], "text", "") == "." and digit_at(items, end + 1):
+            end = digits_end(items, end + 1)
+        if end > index:
+            more = "".join(i.text for i in items[index:end] if isinstance(i, Char))
+            self.out[-1] = number._replace(text=number.text + more, end=items[end - 1].end)
+        return end if end > index else 0
 
     def _prose_macro(self, items: list[Any], index: int) -> int:
         macro: Macro = items[index]
@@ -179,7 +213,7 @@ class _Reader(FormulaWriter):
                 not row
                 and isinstance(part, Char)
                 and part.text == "&"
-                and _beside_relation(cell, body[place + 1 : last])
+                and beside_relation(cell, body[place + 1 : last])
             ):
                 place += 1  # `x &= 1`: no entry begins or ends with a relation, so this only lines up
             elif row or (isinstance(part, Char) and part.text == "&"):
@@ -223,82 +257,6 @@ def _without_stop(cell: list[Any]) -> list[Any]:
         last -= 1
     stop = last > 1 and isinstance(cell[last - 1], Char) and cell[last - 1].text in ",.;"
     return cell[: last - 1] if stop else cell
-
-
-def _beside_relation(before: list[Any], after: list[Any]) -> bool:
-    for items in (before[::-1], after):
-        shown = next((i for i in items if not (isinstance(i, Char) and i.text.isspace())), None)
-        if isinstance(shown, Char) and shown.text in _RELATIONS:
-            return True
-        if isinstance(shown, Macro) and sym.SIGNS.get(shown.name) in _RELATION_NAMES:
-            return True
-    return False
-
-
-def _roots(tokens: list[Token]) -> list[Token]:
-    """`√3` as `\\sqrt{3}`, where no power, index or factor after it leaves open what is under the root."""
-    if not any(t.text == "√" for t in tokens):
-        return tokens
-    out: list[Token] = []
-    index = 0
-    while index < len(tokens):
-        root, under = tokens[index], tokens[index + 1] if index + 1 < len(tokens) else None
-        after = tokens[index + 2] if index + 2 < len(tokens) else None
-        single = under is not None and (
-            under.kind in ("number", "letter") or (len(under.text) == 1 and under.text.isalpha())
-        )
-        open_end = after is not None and (
-            after.kind == "letter"
-            or after.text in ("^{", "_{", "!", "(", "frac{")
-            or (after.start == root.end + 1 and after.text.isalnum())
-        )
-        if root.text != "√" or under is None or not single or open_end:
-            out.append(root)
-            index += 1
-            continue
-        text = under.text if under.kind != "word" else "$" + under.text
-        out.append(Token("mark", "\\sqrt", root.start, root.end, root.math))
-        out.append(Token("mark", "{", root.end, root.end, root.math))
-        out.append(under._replace(text=text, kind="letter" if under.kind == "word" else under.kind))
-        out.append(Token("mark", "}", under.end, under.end, root.math))
-        index += 2
-    return out
-
-
-def _tidy(tokens: list[Token]) -> list[Token]:
-    """Drops borders of formulas that other tokens already show: next to words, punctuation or the ends."""
-    out: list[Token] = []
-    pending: Token | None = None
-    for token in tokens:
-        if token.kind == "break":
-            pending = pending or token
-            continue
-        numbers = bool(out) and out[-1].kind == token.kind == "number"  # `$1$ $2$` is `1 2`
-        if pending is not None and out and not numbers:
-            bare = _bare(out[-1], closing=True) and _bare(token, closing=False)
-            if bare or _gap(out[-1], pending, token):
-                out.append(pending)
-        pending = None
-        out.append(token)
-    return out
-
-
-def _gap(left: Token, border: Token, right: Token) -> bool:
-    """Whether white space parts a plain number from a formula that would be its factor: `add 2 $n$ times`."""
-    if left.kind == "number" and not left.math and right.math:
-        root = right.kind == "mark" and right.text[0] == "\\"
-        return border.start > left.end and (right.kind == "letter" or root)
-    if right.kind == "number" and not right.math and left.math:
-        return right.start > border.end and (left.kind == "letter" or left.text in (")", "}"))
-    return False
-
-
-def _bare(token: Token, *, closing: bool) -> bool:
-    if token.kind in ("word", "figure") or (token.kind == "punct" and token.text not in "()[]"):
-        return False
-    if not token.math:
-        return False
-    return token.text not in (("(", "[", "\\{") if closing else (")", "]", "\\}"))
 
 
 __all__ = ["LatexError", "read"]

@@ -10,6 +10,8 @@ import html
 import re
 from collections.abc import Sequence
 
+from core.gate.emphasis import variables
+from core.gate.escapes import doubled
 from core.gate.hidden import hidden_characters
 
 _ENTITIES = frozenset(
@@ -35,6 +37,8 @@ _PRINTED_SO = re.compile(
     r"</?(?:span|i|em|b|strong|u)\b|\[/?[biu]\]|\*|\b_|_\b|\\(?:underline|uline|textbf|textit|emph|bf|it|color|boldsymbol)\b"
 )
 _FACTOR = re.compile(r"[\d)\]=+\-/(] *\Z|\A *[\d(=+/*]")
+_MARKS = re.compile(r"[&<*_#]|\[/|\\\\|'''")
+_WIKI_BOLD = re.compile(r"(?<![\w'])'''(?=([^\W\d_][^'\n$\\*]*[^\W_][.,:;!?]?)'''(?![\w']))")
 _HEADING = re.compile(r"\s*#{1,6} +(?=\S)")
 _BLOCKS = frozenset({"p", "br", "div"})
 _SCRIPTS = {"sup": "^{", "sub": "_{"}
@@ -45,13 +49,19 @@ def unmarked(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
 
     The places are ranges over `text` itself where there is no markup.
     """
-    if not re.search(r"[&<*_#]|\[/", text):
+    if not _MARKS.search(text):
         return text, range(len(text)), range(1, len(text) + 1)
     closing: set[int] = set()
     cuts: list[tuple[int, int, str]] = []
     if (heading := _HEADING.match(text)) is not None:
         cuts.append((heading.start(), heading.end(), ""))
-    for found in _ALL.finditer(text, cuts[0][1] if cuts else 0):
+    cuts.extend((place, place + 1, "") for place in doubled(text))
+    cuts.extend(variables(text))
+    for found in _WIKI_BOLD.finditer(text):
+        if len(found.group(1)) > 3:
+            after = found.end() + len(found.group(1))
+            cuts += [(*found.span(), ""), (after, after + 3, "")]
+    for found in _ALL.finditer(text, heading.end() if heading else 0):
         start, end = found.span()
         if found["entity"] is not None:
             char = _character(found["entity"])

@@ -13,7 +13,11 @@ from core.gate.tokens import Token
 _LONGEST = 5
 _AFTER_A_VARIABLE = frozenset(("= + - < > ≤ ≥ ≠ ^{ _{ , . ) : ; / · × ? ∈ ≡ | ! ]").split())  # noqa: SIM905
 _OPERATORS = frozenset("= + - < > ≤ ≥ ≠ ^{ _{ · × ∈ ≡ | /".split())  # noqa: SIM905
-_NEVER_AFTER_AN_ARTICLE = frozenset("is are has have and or to lies was be".split())  # noqa: SIM905
+_NEVER_AFTER_AN_ARTICLE = frozenset(
+    "is are has have and or to lies was be denote denotes represent represents equals satisfies divides".split()  # noqa: SIM905
+)
+# Products that are no words of English.
+_PRODUCTS = frozenset("xy yz zx xz xyz ab bc ca abc mn pq".split())  # noqa: SIM905
 # After a number without a space; the other letters are units there (`5m`, `5k`).
 _FACTORS = frozenset("xyznabqr")
 
@@ -25,7 +29,7 @@ def plain_letters(tokens: Sequence[Token], index: int) -> str:
     if token.kind != "word" or not text.isascii() or not text.isalpha() or len(text) > _LONGEST:
         return ""
     if len(text) > 1:
-        return text if text.isupper() else ""
+        return text if text.isupper() or text in _PRODUCTS else ""
     before = tokens[index - 1] if index else None
     after = tokens[index + 1].text if index + 1 < len(tokens) else ""
     if before is not None and before.kind == "number":

@@ -16,7 +16,8 @@ cap ∩ | setminus smallsetminus backslash textbackslash ∖ | emptyset varnothi
 ast * | star ⋆ | circ ∘ | bullet • | pm ± | mp ∓ | oplus ⊕ | otimes ⊗ | infty ∞ | partial ∂ | nabla ∇
 sum ∑ | prod ∏ | int ∫ | iint ∬ | oint ∮ | bigcup ⋃ | bigcap ⋂ | to rightarrow → | gets leftarrow ←
 leftrightarrow ↔ | Rightarrow ⇒ | Leftarrow ⇐ | Leftrightarrow ⇔ | implies Longrightarrow ⟹
-iff Longleftrightarrow ⟺ | mapsto ↦ | longrightarrow ⟶ | uparrow ↑ | downarrow ↓ | forall ∀ | exists ∃
+iff Longleftrightarrow ⟺ | impliedby Longleftarrow ⟸ | mapsto ↦ | longmapsto ⟼ | longrightarrow ⟶
+longleftarrow ⟵ | longleftrightarrow ⟷ | uparrow ↑ | downarrow ↓ | forall ∀ | exists ∃
 neg lnot ¬ | wedge land ∧ | vee lor ∨ | angle ∠ | measuredangle ∡ | triangle bigtriangleup vartriangle △
 square Box □ | degree °
 lfloor ⌊ | rfloor ⌋ | lceil ⌈ | rceil ⌉ | langle ⟨ | rangle ⟩ | ldots cdots dots dotsc dotsb dotsm textellipsis …
@@ -82,12 +83,14 @@ TEXT_WRAPPERS = words(
 UPRIGHT = words("mathrm operatorname operatorname* mathop mathsf mathnormal mathit rm mathord mathrel mathbin")
 ONE_ARGUMENT = words(
     "mathbb overline bar vec hat tilde dot ddot widehat widetilde overrightarrow overleftarrow overarc underline "
-    "mathbf boldsymbol bm mathcal mathfrak mathscr boxed overbrace underbrace sqrt phantom wideparen overparen"
+    "bold pmb symbf mathbf boldsymbol bm mathcal mathfrak mathscr "
+    "boxed overbrace underbrace sqrt phantom wideparen overparen"
 )
 # Commands with one argument that print what another prints.
 SAME_LOOK = {
     "bar": "overline", "overrightarrow": "vec", "widehat": "hat", "widetilde": "tilde", "boldsymbol": "mathbf",
-    "bm": "mathbf", "overparen": "overarc", "wideparen": "overarc",
+    "bm": "mathbf", "bold": "mathbf", "pmb": "mathbf", "symbf": "mathbf", "overparen": "overarc",
+    "wideparen": "overarc",
 }  # fmt: skip
 NUMBER_SETS = frozenset("NZQRC")  # in bold letters as in double-struck ones
 FRACTIONS = frozenset({"frac", "dfrac", "tfrac", "cfrac", "nicefrac", "sfrac"})

@@ -385,7 +385,6 @@ RESTATE: list[tuple[str, str]] = [
     ("Find the value of $x$.", "What is the value of $x$?"),
     ("Compute $x+y$.", "Find $x+y$."),
     ("Determine $x+y$.", "What is $x+y$?"),
-    (r"It is written as $\frac{m}{n}$ there.", "It is written as $m/n$ there."),
     ("Let ABC be a triangle, and let $AB=3$.", "Let ABC be a triangle and let $AB=3$."),
     ("There are 3 dogs and 12 cats.", "There are three dogs and twelve cats."),
     ("There are 12 eggs in it.", "There are a dozen eggs in it."),

@@ -22,7 +22,7 @@ def test_every_way_to_print_a_problem_is_one_form(name: str) -> None:
 
 def test_variants_on_top_of_each_other_are_one_form() -> None:
     rng = random.Random(11)
-    names = sorted(set(VARIANTS) - {"number", "label", "bold label", "tags", "comma inside"})
+    names = sorted(set(VARIANTS) - {"number", "label", "bold label", "tags", "comma inside", "stars", "doubled"})
     for _ in range(150):
         text = other = PROBLEMS[rng.randrange(len(PROBLEMS))]
         applied = rng.sample(names, 2)
@@ -54,6 +54,6 @@ def test_edits_quote_the_text_as_it_came() -> None:
 
 def test_other_forms_need_another_version() -> None:
     forms = "\n".join(canonical(text) for text in PROBLEMS)
-    assert (CANONICAL_VERSION, str(digest_bytes(forms.encode()))[:23]) == (3, "blake3:370e3fac733b2351"), (
+    assert (CANONICAL_VERSION, str(digest_bytes(forms.encode()))[:23]) == (4, "blake3:75d0c0acf938f27b"), (
         "the rules changed: raise CANONICAL_VERSION, so that records with older keys are brought up to date"
     )

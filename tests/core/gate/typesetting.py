@@ -24,6 +24,7 @@ PROBLEMS = (
     r"Let $M=\begin{pmatrix}1&2\\0&3\end{pmatrix}$. Find the integer $k$ for which $\det(M-kI)=0$ and $k\ne 1$.",
     r"For how many integers $b>1$ is $\log_b 256$ a positive integer? (For example, $\log_2 256=8$ is one.)",
     r"Points $P$, $Q$ and $R$ lie on a circle of radius $9$ so that $PQ\parallel TR$ and $\triangle PQR$ is isosceles.",
+    r"Let $S=\{x\in\mathbb{R} : x^2<9\}$. For a point $P$ with $P\in S\Rightarrow P\to Q$, find $\log 2-\frac{r}{s}$.",
 )
 
 _FORMULA = re.compile(r"(\\\[.+?\\\]|\$[^$]+\$)", re.DOTALL)
@@ -94,6 +95,13 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "plain points": _math(r"^\$([A-Z]{2,4})\$$", r"\1"),
     "plain equations": _math(r"^\$([A-Z]+=\d+|n|k)\$$", r"\1"),
     "grouped digits": _math(r"(?<![\d.])(\d)(\d{3})(?![\d.])", r"\1{,}\2"),
+    "slash": _math(r"\\t?frac\{(\w)\}\{(\w)\}(?=\$|\.)", r"\1/\2"),
+    "no stop": _math(r"^\\\[(.+\})\.\\\]$", r"\\[\1\\]"),
+    "bar of a set": _math(r" : ", r" \\mid "),
+    "long arrows": _math(r"\\Rightarrow(.+)\\to", r"\\implies\1\\longrightarrow"),
+    "brackets of a function": _math(r"\\log (\d)", r"\\log(\1)"),
+    "stars": _math(r"^\$([B-HJ-Zb-z])\$$", r"*\1*"),
+    "doubled": lambda t: t.replace("\\", "\\\\"),
     "tags": lambda t: "<p>" + t.replace("\n", "<br>") + "</p>",
     "entities": _in_words(lambda p: p.replace("'", "&#39;")),
     "smart quotes": _in_words(lambda p: p.replace("'", "’")),
