@@ -295,7 +295,7 @@ class FormulaWriter(ABC):
                 self.mark("}", macro.end, macro.end)
                 return index
             if not self._function(argument):
-                self.prose(argument)
+                self._words(argument)
         elif name in sym.UPRIGHT:
             argument, index = take_argument(items, index)
             self._upright(argument)
@@ -369,9 +369,15 @@ class FormulaWriter(ABC):
             return
         unit = re.fullmatch(r"[A-Za-z]+(?:/[A-Za-z]+)?", word) is not None or word.isalpha()
         if plain and unit and len(word) > 1 and not word.isupper():
-            self.prose(argument)
+            self._words(argument)
         else:
             self.math(argument)
+
+    def _words(self, argument: list[Any]) -> None:
+        """Words inside of a formula: no border parts them from what follows, as `\\operatorname{rad}` shows."""
+        first = len(self.out)
+        self.prose(argument)
+        self.out[first:] = [t._replace(math=True) if t.kind == "word" else t for t in self.out[first:]]
 
     def mark(self, text: str, start: int, end: int) -> None:
         self.out.append(Token("mark", text, start, end, True))

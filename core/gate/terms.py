@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.gate.plain import plain_letters
-from core.gate.symbols import FUNCTIONS, words
+from core.gate.symbols import FUNCTIONS, GREEK, words
 from core.gate.tokens import Token
 
 RELATIONS = words("= < > ≤ ≥ ≠ ≡ ≈ ∼ ≃ ≅ ∈ ∉ → ⇒ ⇔ ⟹ ⟺ ↔ ↦")
@@ -17,7 +17,10 @@ _SUMS = words("+ - ± ∓ ~-")
 _OPENING = words("( [ \\{ ⌊ ⌈ { _{ ^{ frac{ binom{ }{ & \\\\") | RELATIONS | _SUMS
 _CLOSING = words(") ] \\} ⌋ ⌉ } }{ & \\\\ , ; ?") | RELATIONS | _SUMS
 # In plain text these words take what stands next to them as an operand: `divided by 1/2`, `1/2 squared`.
-_BIND_AFTER = words("by over root choose mod modulo per times minus plus squared cubed") | FUNCTIONS
+_OPERANDS = words("dx dy dt du dr sqrt sinx cosx tanx lnx logx") | FUNCTIONS | frozenset(GREEK)
+_BIND_AFTER = words("by over root choose mod modulo per times minus plus squared cubed") | _OPERANDS
+# The only words inside of a formula that name no function of what follows.
+_BETWEEN = words("and or if for when where is to with from then as but")
 _BIND_BEFORE = words(
     "squared cubed factorial choose over mod modulo percent raised times divided th st nd rd "
     "half third fourth quarter tenth power"
@@ -38,7 +41,9 @@ def opens(tokens: Sequence[Token], index: int) -> bool:
     if before.kind == "word":
         if plain_letters(tokens, index - 1) or text.lower() in FUNCTIONS:
             return False
-        if term.math and not before.math:
+        if before.math:
+            return text in _BETWEEN
+        if term.math:
             return True  # the border of the formula stands between
         rooted = text == "of" and index > 1 and tokens[index - 2].text.lower() in _ROOTS
         return not (rooted or text.lower() in _BIND_AFTER or text[0].isdigit())
@@ -63,8 +68,10 @@ def closes(tokens: Sequence[Token], index: int) -> bool:
     if after.kind == "figure":
         return True
     if after.kind == "word":
-        if plain_letters(tokens, index) or len(text) == 1 or text.lower() in FUNCTIONS or text[0] == "'":
+        if plain_letters(tokens, index) or len(text) == 1 or text.lower() in _OPERANDS or text[0] == "'":
             return False  # `1/2 x` and `3/4 m`: a unit or a factor
+        if index + 1 < len(tokens) and tokens[index + 1].text == "(" and tokens[index + 1].start == after.end:
+            return False  # `1/2 vol(K)`
         raised = text == "to" and index + 1 < len(tokens) and tokens[index + 1].text == "the"
         return not (raised or text.lower() in _BIND_BEFORE or text[0].isdigit())
     if text == ".":

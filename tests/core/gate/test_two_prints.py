@@ -64,6 +64,13 @@ FRACTIONS_DIFFER = [
     (r"Find $\frac{1}{2}_3$.", "Find $1/2_3$."),
     (r"Find $\binom{m}{n}$.", "Find $m/n$."),
     (r"Find $\frac12 \bmod 7$.", r"Find $1/2 \bmod 7$."),
+    (r"Find $\operatorname{rad}\frac{m}{n}$.", r"Find $\operatorname{rad} m/n$."),
+    (r"Find $\text{rank}\ \frac{m}{n}$.", r"Find $\text{rank}\ m/n$."),
+    (r"Find $\frac12$ sqrt(3).", "Find 1/2 sqrt(3)."),
+    (r"Find $\frac12$ pi.", "Find 1/2 pi."),
+    (r"Find $\frac12$ vol(K).", "Find 1/2 vol(K)."),
+    (r"Find $\frac12$ dx.", "Find 1/2 dx."),
+    (r"Find sqrt $\frac12$.", "Find sqrt 1/2."),
 ]
 SIGNS_SAME = [
     (r"Then $A\implies B$ and $B\iff C$.", r"Then $A\Rightarrow B$ and $B\Leftrightarrow C$."),
