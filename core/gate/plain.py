@@ -17,7 +17,7 @@ _NEVER_AFTER_AN_ARTICLE = frozenset(
     "is are has have and or to lies was be denote denotes represent represents equals satisfies divides".split()  # noqa: SIM905
 )
 # Products that are no words of English.
-_PRODUCTS = frozenset("xy yz zx xz xyz ab bc ca abc mn pq".split())  # noqa: SIM905
+_PRODUCTS = frozenset("xy yz zx xz xyz ab bc abc mn pq".split())  # noqa: SIM905
 # After a number without a space; the other letters are units there (`5m`, `5k`).
 _FACTORS = frozenset("xyznabqr")
 

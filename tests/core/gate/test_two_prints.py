@@ -104,6 +104,7 @@ SIGNS_DIFFER = [
     (r"$\max_{\substack{1\le k\\k\ne 3}} a_k$", r"$\max_{1\le k k\ne 3} a_k$"),
     ("Let a number be it, x = 3.", "Let $a$ number be it, x = 3."),
     (r"the $1$th one", "the 1st one"),
+    ("He ca n't come.", "He $ca$ n't come."),
     ("add 2 + $13$ th", "add 2 + 13"),
     (r"pay \$1{,}25 now", r"pay \$125 now"),
     (r"pay \$1{,}2500 now", r"pay \$12500 now"),
