@@ -10,10 +10,13 @@ import re
 _NAME = re.compile(r"(?<![\w*\\])(?P<mark>\*\*?)(?P<name>[A-Za-z]|[A-Z]{2,4})(?P=mark)(?![\w*])")
 _OTHER = re.compile(r"(?<![\w*])\*\*?[^\W\d_][^*\n$\\]*[^\W_][.,:;!?]?\*\*?(?![\w*])")
 _FORMULA = re.compile(
-    r"\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\[asy\].*?\[/asy\]|\\begin\{(\w+\*?)\}.*?\\end\{\1\}", re.DOTALL
+    r"\$\$.{0,4000}?\$\$|\$[^$]*\$|\\\(.{0,4000}?\\\)|\\\[.{0,4000}?\\\]|\[asy\].{0,9000}?\[/asy\]"
+    r"|\\begin\{(\w+\*?)\}.{0,4000}?\\end\{\1\}",
+    re.DOTALL,
 )
 _BEFORE = re.compile(r"(?:\A|[^\W\d_]{2,}|[,;.:?!(\"“>=<≤≥≠+\-−–]) ?\Z|\n\Z")
 _AFTER = re.compile(r"(?:\Z|\n| ?(?:[^\W\d_]{2,}|[,;.:?!)\"”<=>≤≥≠+\-−–]|['’]s\b))")
+_LETTERS = re.compile(r"(?<![A-Za-z\\])[A-Za-z]+")
 _TELLS = re.compile(r"\s*(?:=|:=|denotes?\b|means?\b|is defined|be defined)")
 
 
@@ -29,13 +32,12 @@ def variables(text: str) -> list[tuple[int, int, str]]:
     bare = _OTHER.sub(" ", _NAME.sub(" ", plain))
     if not all(_AFTER.match(plain, f.end()) for f in found) or "*" in bare:
         return []
+    # a name with and without stars: they may be a sign of their own, as in `Let *n* = n(n+1)`
+    unmarked = set(_LETTERS.findall(bare)) - {"a", "A", "I"}
+    in_formulas = {letters for span in formulas for letters in _LETTERS.findall(text, *span)}
     for f in found:
-        if f["mark"] == "**" and len(f["name"]) > 1:
-            return []
-        name = re.compile(rf"(?<![A-Za-z\\]){f['name']}(?![A-Za-z])")
-        if f["name"] not in "aAI" and name.search(bare):
-            return []  # the name with and without stars: they may be a sign of their own
-        if len(f["name"]) == 1 and _TELLS.match(plain, f.end()) and any(name.search(text, *span) for span in formulas):
+        told = len(f["name"]) == 1 and f["name"] in in_formulas and _TELLS.match(plain, f.end())
+        if f["name"] in unmarked or told or (f["mark"] == "**" and len(f["name"]) > 1):
             return []
     cuts: list[tuple[int, int, str]] = []
     for f in found:

@@ -131,6 +131,8 @@ MARKUP_DIFFER = [
     ("Let *n* be odd. Find *12*.", "Let $n$ be odd. Find *12*."),
     ("Let *n* be odd. Find 2 * 3.", "Let $n$ be odd. Find 2 * 3."),
     ("Let **v** be a vector.", "Let $v$ be a vector."),
+    ("Find $$x = *b* + c$$ now.", "Find $$x = b + c$$ now."),
+    (r"Find \[x = *b* + c\] now.", r"Find \[x = b + c\] now."),
     ("Find *a* if **a** is.", "Find $a$ if $a$ is."),
     (r"Find \\(x\\) if \(y\).", r"Find \(x\) if \(y\)."),
     (r"$$x=1\\y=2$$ holds.", r"$$x=1\y=2$$ holds."),
