@@ -8,6 +8,7 @@ from typing import Any
 
 from core.gate import symbols as sym
 from core.gate.borders import DISPLAY_END
+from core.gate.digits import number_at
 from core.gate.latex_tree import (
     Char,
     Environment,
@@ -15,12 +16,10 @@ from core.gate.latex_tree import (
     Group,
     Macro,
     digit_at,
-    digits_end,
     dots_at,
     is_arc,
     lines_up,
     script_follows,
-    separator,
     skip_length,
     take_argument,
     take_option,
@@ -102,7 +101,9 @@ class FormulaWriter(ABC):
         if text.isspace() or text == "~":
             return index + 1
         if text.isdecimal() or (text == "." and digit_at(items, index + 1)):
-            return self._math_number(items, index)
+            number, index = number_at(items, index, self.out, lowered=self._lowered)
+            self.out.append(number)
+            return index
         if text in "^_'′’":
             return self._scripts(items, index)
         if text == FIGURE_MASK:
@@ -132,58 +133,6 @@ class FormulaWriter(ABC):
                 text = "-" if token.text == "~-" or text == "–" else token.text
                 self.out.append(token._replace(text=text, kind="sign" if text == "-" else token.kind, math=True))
         return index + 1
-
-    def _math_number(self, items: list[Any], index: int) -> int:
-        """Digits with their point and their grouping (`1{,}000`, `1\\,000`, and `1,000` outside of brackets)."""
-        start = items[index].start
-        last = digits_end(items, index)
-        leading = "".join(i.text for i in items[index:last])
-        if 1 <= len(leading) <= 3 and leading[0] != "0":
-            last = self._groups_end(items, last)
-        if (
-            last < len(items)
-            and isinstance(items[last], Char)
-            and items[last].text == "."
-            and digit_at(items, last + 1)
-        ):
-            last = digits_end(items, last + 1)
-        digits = "".join(
-            i.text for i in items[index:last] if isinstance(i, Char) and (i.text.isdecimal() or i.text == ".")
-        )
-        self.out.append(Token("number", digits, start, items[last - 1].end, True))
-        return last
-
-    def _groups_end(self, items: list[Any], index: int) -> int:
-        """Past all groups of three digits after `index`; `index` itself where they are a list or no groups at all."""
-        place = index
-        bare = False
-        while (size := separator(items, place)) and digits_end(items, place + size) == place + size + 3:
-            bare = bare or (size == 1 and isinstance(items[place], Char))
-            place += size + 3
-        # a bare comma in brackets separates, and so does one before a shorter or longer run of digits
-        listed = (
-            isinstance(items[place], Char) and items[place].text == "," and digit_at(items, place + 1)
-            if (place < len(items))
-            else False
-        )
-        return index if bare and (listed or self._in_brackets()) else place
-
-    def _in_brackets(self) -> bool:
-        """Whether the formula being written has or follows an open bracket, or is an index: a comma there separates."""
-        if self._lowered:
-            return True
-        depth = 0
-        for place, token in enumerate(reversed(self.out), start=1):
-            if token.kind == "break":
-                before = self.out[-place - 1].text if place < len(self.out) else ""
-                return depth == 0 and before in ("(", "[", "\\{")
-            if token.text in (")", "]", "\\}", "⟩"):
-                depth -= 1
-            elif token.text in ("(", "[", "\\{", "⟨"):
-                depth += 1
-                if depth > 0:
-                    return True
-        return False
 
     def _scripts(self, items: list[Any], index: int) -> int:
         """Sub- and superscripts after one base, subscript first; primes and degree signs become signs."""

@@ -146,7 +146,9 @@ def _ordinals(tokens: list[Token]) -> list[Token]:
             elif base.kind == "number" and base.end == out[-1].start and not base.math:
                 out[-2:] = [Token("word", base.text + token.text, base.start, token.end)]
                 continue
-        elif token.text in _SUFFIXES and out and _counts(out, token):
+            elif base.math and not out[-1].math and _counts(out[:-1], token):
+                out.pop()
+        if token.text in _SUFFIXES and out and _counts(out, token):
             number = out.pop()
             token = Token("word", number.text + token.text, number.start, token.end)
         out.append(token)

@@ -24,12 +24,13 @@ from core.gate.latex_tree import (
     digit_at,
     digits_end,
     parse,
+    script_at,
     separator,
     skip_length,
     take_argument,
 )
 from core.gate.markup import speaks_of_print, unmarked
-from core.gate.rows import beside_relation
+from core.gate.rows import beside_relation, without_stop
 from core.gate.tokens import FIGURE_MASK, Token, text_tokens
 
 _AROUND_SIGNS = re.compile(r" ?([^\w\s\"]) ?")
@@ -74,7 +75,7 @@ class _Reader(FormulaWriter):
         index = 0
         while index < len(items):
             item = items[index]
-            if _script(items, index):
+            if script_at(items, index):
                 _, end = take_argument(items, index + 1)
                 self._scripts(items[index:end], 0)
                 index = end
@@ -85,7 +86,7 @@ class _Reader(FormulaWriter):
                     and isinstance(items[last + 1], Char)
                     and items[last + 1].start == items[last].end
                     and (items[last + 1].text == FIGURE_MASK) == (item.text == FIGURE_MASK)
-                    and not _script(items, last + 1)
+                    and not script_at(items, last + 1)
                 ):
                     last += 1
                 if item.text == FIGURE_MASK:
@@ -217,14 +218,14 @@ class _Reader(FormulaWriter):
             ):
                 place += 1  # `x &= 1`: no entry begins or ends with a relation, so this only lines up
             elif row or (isinstance(part, Char) and part.text == "&"):
-                self._cell(_without_stop(cell) if row and name == "matrix" else cell, name)
+                self._cell(without_stop(cell) if row and name == "matrix" else cell, name)
                 cell = []
                 self.mark("\\\\" if row else "&", part.start, part.end)
                 place = skip_length(body, place + 1) if row else place + 1
             else:
                 cell.append(part)
                 place += 1
-        self._cell(_without_stop(cell) if name == "matrix" else cell, name)
+        self._cell(without_stop(cell) if name == "matrix" else cell, name)
         self.mark(f"\\end{{{name}}}", item.end, item.end)
         self.bracket(closing, item.end)
 
@@ -238,25 +239,6 @@ class _Reader(FormulaWriter):
             self.prose(items)
         else:
             self.math(items)
-
-
-def _script(items: list[Any], index: int) -> bool:
-    """Whether running text has a raised or lowered group here: `x^{2}`, `45^\\circ`, `a_{1}` without dollars."""
-    item = items[index]
-    if not isinstance(item, Char) or item.text not in "^_" or index + 1 >= len(items):
-        return False
-    before = items[index - 1] if index else None
-    base = isinstance(before, Char) and (before.text.isalnum() or before.text in ")]|")
-    return base and isinstance(items[index + 1], Group | Macro)
-
-
-def _without_stop(cell: list[Any]) -> list[Any]:
-    """A row's last entry without the comma or full stop that some sites set after it: the row's end shows it."""
-    last = len(cell)
-    while last and isinstance(cell[last - 1], Char) and cell[last - 1].text.isspace():
-        last -= 1
-    stop = last > 1 and isinstance(cell[last - 1], Char) and cell[last - 1].text in ",.;"
-    return cell[: last - 1] if stop else cell
 
 
 __all__ = ["LatexError", "read"]

@@ -168,6 +168,16 @@ def dots_at(items: list[Any], index: int) -> bool:
     )
 
 
+def script_at(items: list[Any], index: int) -> bool:
+    """Whether running text has a raised or lowered group here: `x^{2}`, `45^\\circ`, `a_{1}` without dollars."""
+    item = items[index]
+    if not isinstance(item, Char) or item.text not in "^_" or index + 1 >= len(items):
+        return False
+    before = items[index - 1] if index else None
+    base = isinstance(before, Char) and (before.text.isalnum() or before.text in ")]|")
+    return base and isinstance(items[index + 1], Group | Macro)
+
+
 def script_follows(items: list[Any], index: int) -> bool:
     while index < len(items) and isinstance(items[index], Char) and items[index].text.isspace():
         index += 1

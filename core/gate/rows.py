@@ -44,6 +44,15 @@ def beside_relation(before: list[Any], after: list[Any]) -> bool:
     return False
 
 
+def without_stop(cell: list[Any]) -> list[Any]:
+    """A row's last entry without the comma or full stop that some sites set after it: the row's end shows it."""
+    last = len(cell)
+    while last and isinstance(cell[last - 1], Char) and cell[last - 1].text.isspace():
+        last -= 1
+    stop = last > 1 and isinstance(cell[last - 1], Char) and cell[last - 1].text in ",.;"
+    return cell[: last - 1] if stop else cell
+
+
 def one_row(items: list[Any]) -> bool:
     return not any(_named(item, "\\", "cr") for item in items)
 
