@@ -52,6 +52,12 @@ def _plainly(tokens: Sequence[Token], start: int, slash: int) -> bool:
         return False
     if tokens[slash].math and tokens[start].math:
         return True
+    if (
+        tokens[start].text == "w"
+        or tokens[slash - 1].end < tokens[slash].start
+        or tokens[slash].end < tokens[slash + 1].start
+    ):
+        return False  # `a box w/ 5 pens`
     letters = tokens[start].text + "/" + tokens[slash + 1].text
     return not any(tokens[k].text == "^{" for k in range(start, slash)) and letters.lower() not in _ABBREVIATIONS
 

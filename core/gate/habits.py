@@ -160,6 +160,8 @@ def _counts(out: Sequence[Token], suffix: Token) -> bool:
     number = out[-1]
     if number.kind != "number" or not number.text.isdigit() or suffix.start - number.end > len(r"\text{"):
         return False
+    if suffix.text in ("st", "rd") and not suffix.math and suffix.start - number.end > number.math:
+        return False  # `21 st` may be stones
     before = out[-2] if len(out) > 1 else None
     if before is not None and before.kind != "word" and not (before.kind == "punct" and before.text in ",.;:?!("):
         return False
