@@ -10,7 +10,8 @@ from collections.abc import Callable
 from core.gate.alike import KIN, alike
 from core.gate.amounts import AMOUNTS, opposed
 from core.gate.asked import ASKED
-from core.gate.lexicon import lemma, stop_words, unit_words
+from core.gate.compared import COMPARED
+from core.gate.lexicon import classes, lemma, stop_words, unit_words
 from core.gate.people import is_day, kind_of
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
@@ -24,10 +25,12 @@ _ADVERBS = {
 _SPANS = frozenset("in for over within after of is during than only just about once twice times".split())  # noqa: SIM905
 _GIVING = frozenset("give hand lend pass send donate sell loan".split())  # noqa: SIM905
 _GETTING = frozenset("receive get borrow take buy accept".split())  # noqa: SIM905
-_EXCEPTIONS = frozenset({"except", "excluding", "besides", "apart"})
+_EXCEPTIONS = frozenset({"except", "exception", "exceptions", "excluding", "besides", "apart"})
 _WHOLES = frozenset({"original", "initial", "starting"})
 _RESTS = frozenset({"remainder", "remaining", "rest", "reduced"})
 _LOWERING = frozenset("reduce reduction lower cheaper cheap sale save saving rebate cut drop coupon".split())  # noqa: SIM905
+_POINTING = frozenset({"the", "these", "those", "both", "other", "all"})
+_FEW = 4
 _REACH = 4
 
 
@@ -50,7 +53,8 @@ def _rates(reading: Reading) -> set[str]:
         elif index and lemma(word) in _TIMES:
             before = low[index - 1]
             ahead = low[index - 2] if index > 1 else ""
-            numbered = any(t.kind == "number" for t in reading.tokens[max(0, index - 5) : index - 1])
+            amount = reading.tokens[max(0, index - 5) : index - 1]
+            numbered = any(t.kind == "number" or t.text.lower() in ("many", "much") for t in amount)
             if before in ("per", "each", "every", "/") or (before in ("a", "an") and numbered and ahead not in _SPANS):
                 found.add(lemma(word))
     return found
@@ -93,21 +97,30 @@ def _things(reading: Reading, q: Quantity) -> list[str]:
         if small == "'s" and out:
             out.pop()  # the owner is not what is counted
             continue
-        if small in stop:
+        if small in stop or small in classes() or small in ("time", "times"):
             break
         if token.kind == "word":
             out.append(lemma(small))
     return out
 
 
+def _counts(reading: Reading) -> list[Quantity]:
+    """The numbers that count something: no prices, no `one`, and none that only points back (`the other two`)."""
+    out: list[Quantity] = []
+    for q in reading.numbers:
+        before = reading.tokens[q.first - 1].text.lower() if q.first else ""
+        points = q.in_words and (q.value == 1 or (q.value <= _FEW and before in _POINTING))
+        if q.form == "count" and before != "\\$" and not points:
+            out.append(q)
+    return out
+
+
 def _counts_another(one: Reading, other: Reading) -> str:
     words = {lemma(t.text) for t in one.tokens if t.kind == "word"}
     known = {lemma(t.text) for t in other.tokens if t.kind == "word"}
-    for q in one.numbers:
-        if q.form != "count":
-            continue
+    for q in _counts(one):
         mine = _things(one, q)
-        mates = [_things(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_things(other, p) for p in _counts(other) if kind_of(p) == kind_of(q)]
         if not mine or not mates or mine[0] not in known or mine[0] in unit_words():
             continue
         if all(
@@ -194,7 +207,11 @@ def _singled(reading: Reading, q: Quantity) -> set[str]:
         follows = low[index + 1] if index + 1 < len(low) else ""
         single = low[index] in ("each", "per", "every", "one") and reading.sentence_of[index] == sentence
         if single and follows.isalpha() and follows not in stop_words():
-            found |= {lemma(word) for word in low[index + 1 : index + 3]}
+            found |= {
+                lemma(word)
+                for word in low[index + 1 : index + 3]
+                if word.isalpha() and word not in stop_words() and lemma(word) not in _TIMES
+            }
     return found
 
 
@@ -211,30 +228,24 @@ def _priced(one: Reading, other: Reading) -> str:
 
 
 def _lumped(one: Reading, other: Reading) -> str:
-    """`$20 altogether` and `$20 each`."""
+    """`$20 altogether`, `a total of $20` and `$20 each`."""
 
     def after(reading: Reading, q: Quantity) -> set[str]:
         return {w.load for w in reading.words if q.last <= w.token < q.last + 3}
 
+    def in_all(reading: Reading, q: Quantity) -> bool:
+        before = [t.text.lower() for t in reading.tokens[max(0, q.first - 3) : q.first] if t.text != "\\$"]
+        return "total" in after(reading, q) or before[-2:] == ["total", "of"]
+
+    def singly(reading: Reading, q: Quantity) -> bool:
+        sentence = reading.sentence_of[q.first]
+        near = [w.load for w in reading.words if w.sentence == sentence and abs(w.token - q.first) <= _REACH + 1]
+        return "each" in near and "total" not in near
+
     for q in one.numbers:
-        mates = [after(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
-        if "total" in after(one, q) and mates and all("each" in m and "total" not in m for m in mates):
+        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        if in_all(one, q) and not singly(one, q) and mates and all(singly(other, p) for p in mates):
             return f"{q.value} is for all in one text, for each in the other"
-    return ""
-
-
-def _multiple(one: Reading, other: Reading) -> str:
-    """`twice as many as sheep` and `twice as many sheep`."""
-
-    def follows(reading: Reading, q: Quantity) -> list[str]:
-        return [lemma(t.text) for t in reading.tokens[q.last : q.last + 4]]
-
-    for q in one.numbers:
-        mine = follows(one, q)
-        if q.form != "times" or len(mine) < 4 or mine[0] != "as" or mine[2] != "as":
-            continue
-        if any(f[:1] == ["as"] and f[2:3] == mine[3:] for p in other.numbers if (f := follows(other, p))):
-            return f"the {mine[3]} are compared in one text, compared to in the other"
     return ""
 
 
@@ -248,6 +259,7 @@ def _of_what(one: Reading, other: Reading) -> str:
 RULES: tuple[Callable[[Reading, Reading], str], ...] = (
     *ASKED,
     *AMOUNTS,
+    *COMPARED,
     _rate,
     _new_rate,
     _bought,
@@ -260,5 +272,4 @@ RULES: tuple[Callable[[Reading, Reading], str], ...] = (
     _contained,
     _priced,
     _lumped,
-    _multiple,
 )

@@ -164,6 +164,8 @@ def _figures(tokens: Sequence[Token], index: int) -> Quantity | None:
         return Quantity(value / 100, "percent", first, index + 2, False)
     if word == "times" and _multiplies(tokens, index + 1):
         return Quantity(value, "times", first, index + 1, False)
+    if word in _PARTS and word.endswith("s") and _of(tokens, index + 1) and value < _PARTS[word]:
+        return Quantity(value / _PARTS[word], "part", first, index + 1, False)  # `3 quarters of`
     return Quantity(value, form, first, index, False)
 
 

@@ -33,6 +33,11 @@ _ASKING = frozenset(
 )
 _QUESTION_WORDS = frozenset({"how", "what", "which", "who", "when", "where", "whose"})
 _AFTER_A_NAME = frozenset({"is", "was", "has", "had", "'s", "will", "can", "does", "did", "also", "wants", "and"})
+# Capitals at the start of a sentence that name nobody.
+_NOBODY = frozenset(
+    "today tomorrow yesterday tonight now anyone anybody someone somebody everyone everybody noone nobody everything "  # noqa: SIM905
+    "altogether afterwards afterward meanwhile overall".split()
+)
 _LONGEST_PHRASE = 3
 
 
@@ -147,7 +152,7 @@ def _names(
         if token.kind != "word" or not text[:1].isupper() or index in covered or text.lower() in _TITLES:
             continue
         small = text.lower()
-        if small in stop_words() or small in NUMBER_WORDS or small in _ASKING or small in lower:
+        if small in _NOBODY or small in stop_words() or small in NUMBER_WORDS or small in _ASKING or small in lower:
             continue
         starts = (
             index == 0 or sentence_of[index] != sentence_of[index - 1] or tokens[index - 1].text in ('"', "•", ":", "'")

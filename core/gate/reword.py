@@ -108,7 +108,7 @@ def reword(stored: Reading, query: Reading, verbatim: float) -> Rewording:
     asked = (asked_a ^ asked_b) & _ASKED
     # a word may move from the question to the body, but not one that names the operation asked for
     asked = {name for name in asked if name not in (load_a & load_b) or name in _ASKED_OPERATIONS}
-    if asked and asked not in _ASKED_ALIKE:
+    if asked and asked not in _ASKED_ALIKE and not (asked == {"left"} and any(map(_asks_for_now, (stored, query)))):
         against.append(Reason("target", f"only one question speaks of: {', '.join(sorted(asked))}"))
     if moved := introduced_in_another_order(stored, query):
         against.append(Reason("roles", f"{moved} come in another order"))
@@ -158,9 +158,18 @@ def _currencies(reading: Reading) -> set[str]:
 
 
 def _signs(reading: Reading) -> Counter[str]:
-    """Operators and relations outside of numbers; a hyphen is none."""
+    """Operators and relations outside of numbers; a hyphen is none, and neither is the stroke of `miles/hour`."""
     covered = {k for q in reading.numbers for k in range(q.first, q.last)}
-    return Counter(t.text for k, t in enumerate(reading.tokens) if t.text in _OPERATORS and k not in covered)
+    return Counter(
+        t.text
+        for k, t in enumerate(reading.tokens)
+        if t.text in _OPERATORS and k not in covered and not (t.text == "/" and _is_per(reading, k))
+    )
+
+
+def _is_per(reading: Reading, index: int) -> bool:
+    sides = reading.tokens[max(0, index - 1) : index] + reading.tokens[index + 1 : index + 2]
+    return len(sides) == 2 and all(t.kind == "word" for t in sides) and lemma(sides[1].text) in unit_words()
 
 
 def _singles_out(reading: Reading) -> bool:
@@ -206,12 +215,19 @@ def _count(reading: Reading, load: str) -> int:
 
 def _flipped(stored: Reading, query: Reading) -> str:
     """A relation that one text has more often and its opposite less often than the other text, in words."""
-    a, b = Counter(w.load for w in stored.words if w.load), Counter(w.load for w in query.words if w.load)
+    a, b = (Counter(w.load for w in r.words if w.load and not _tells_a_price(r, w)) for r in (stored, query))
     for one, other in _POLES:
         for x, y in ((one, other), (other, one)):
             if a[x] > b[x] and a[y] < b[y]:
                 return f"{x.replace('_', ' ')} became {y.replace('_', ' ')}"
     return ""
+
+
+def _tells_a_price(reading: Reading, word: Word) -> bool:
+    """`each ticket is sold for $2`: a price, whoever buys."""
+    around = reading.tokens[max(0, word.token - 1) : word.token + 2]
+    low = [t.text.lower() for t in around]
+    return len(low) == 3 and low[1] == "sold" and low[0] in ("is", "are", "being") and low[2] in ("for", "at")
 
 
 def _asked(reading: Reading) -> set[str]:
@@ -221,6 +237,15 @@ def _asked(reading: Reading) -> set[str]:
         for w in reading.words
         if w.load and first <= w.token < last and not (w.load == "left" and _points_back(reading, w))
     }
+
+
+def _asks_for_now(reading: Reading) -> bool:
+    """`How many does she have now`, `how much change does she get`: what is left, in other words."""
+    first, last = reading.question
+    low = {t.text.lower() for t in reading.tokens[first:last]}
+    return not {"now", "change"}.isdisjoint(low) and not any(
+        w.load == "left" for w in reading.words if first <= w.token < last
+    )
 
 
 def _points_back(reading: Reading, word: Word) -> bool:

@@ -107,6 +107,8 @@ def _is_loose(q: Quantity, reading: Reading, other: Reading, counterpart: Counte
         return not any(t.text.lower() in _PRONOUNS for t in reading.tokens[q.last + 1 : q.last + 2])
     if q.value == 1:
         return q.in_words or _one_of(other, after)
+    if q.value <= 4 and before == "other":
+        return True
     if q.value <= 4 and q.in_words and before in ("the", "these", "those", "both", "other", "all"):
         return True
     return counterpart[kind_of(q)] > 0 and after == "-" and before == "the"
@@ -176,6 +178,8 @@ def counted(reading: Reading, q: Quantity) -> str:
                 continue
             break
         base = lemma(token.text)
+        if token.text.lower() == "per":
+            return ""  # `3 per hour`
         if classes().get(token.text.lower()) in ("more", "less"):
             return ""  # `4 more than the red ones`: what is counted comes anywhere
         if base not in stop_words() and token.text.lower() not in classes() and base not in classes():

@@ -71,6 +71,8 @@ _UNIT_OF = {
 }  # fmt: skip
 _BE = frozenset({"is", "are", "was", "were", "be", "been", "being", "get", "gets", "got"})
 _HEAD = 4
+# What a question measures or pays rather than what it is about.
+MEASURED = frozenset(_DIMENSIONS) | frozenset(_DIMENSIONS.values()) | _MONEY | _COUNTING
 
 
 class Target(NamedTuple):
@@ -190,6 +192,8 @@ def question_differs(stored: Reading, query: Reading) -> list[Reason]:
     spoken_a, spoken_b = ({w.base for w in r.words if w.base not in r.names} for r in (stored, query))
     for x in target_a.head:
         for y in target_b.head:
+            if x in _MONEY and y in _MONEY:
+                continue  # `how many dollars` and `how much money`
             both = {x, y} <= spoken_a & spoken_b and x not in target_b.words and y not in target_a.words
             if both and not alike(x, y):
                 out.append(Reason("target", f"one question is about “{x}”, one about “{y}”, and both texts know both"))

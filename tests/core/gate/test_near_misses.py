@@ -1,4 +1,4 @@
-"""Near-misses written by hand (near_misses.txt): none is a GRAFT, alone or under a rewording of the rest."""
+"""Near-misses written by hand: none is a GRAFT, alone or under a rewording of the rest; rewordings of the same are."""
 
 from __future__ import annotations
 
@@ -73,6 +73,25 @@ def test_another_problem_in_other_words_is_no_graft() -> None:
     tried = list(reworded_pairs())
     assert len(tried) >= 90
     wrong = grafts(tried)
+    assert not wrong, wrong
+
+
+def rewordings(mark: str) -> Iterator[tuple[str, str]]:
+    """(problem, text in other words) of rewordings.txt: `+` the same problem, `~` another."""
+    base = ""
+    for line in Path(__file__).with_name("rewordings.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("= "):
+            base = line[2:]
+        elif line.startswith(f"{mark} "):
+            yield base, line[2:]
+
+
+def test_the_same_problem_in_other_words_is_a_graft_and_another_is_not() -> None:
+    same, another = list(rewordings("+")), list(rewordings("~"))
+    assert len(same) >= 10
+    assert len(another) >= 15
+    assert len(grafts(same)) == 2 * len(same)
+    wrong = grafts(another)
     assert not wrong, wrong
 
 
