@@ -1,12 +1,13 @@
-"""What an amount is of and whether it comes or goes: `3 cups of flour`, `ate 2`. Compares two readings."""
+"""What an amount is of, whether it comes, goes or is denied: `3 cups of flour`, `ate 2`. Compares two readings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from core.gate.alike import KIN, alike
+from core.gate.alike import KIN, alike, opposite
 from core.gate.lexicon import lemma, stop_words, unit_words
 from core.gate.people import kind_of
+from core.gate.phrases import ENDS, Words
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 
@@ -15,6 +16,13 @@ _COMING = frozenset("add find gain gather collect bake plant earn".split())  # n
 _SHARING = frozenset("share divide split distribute equally evenly equal even same".split())  # noqa: SIM905
 _VESSELS = frozenset("cup glass bottle bag jar bowl can spoon spoonful tablespoon teaspoon".split())  # noqa: SIM905
 _REACH = 4
+_DENYING = frozenset({"not", "n't", "without", "never", "no", "cannot"})
+_DENIED_WITHIN = 5
+# One event told from its two ends: no contradiction.
+_CONVERSE = frozenset(
+    frozenset(pair.split())
+    for pair in ("give receive", "send receive", "lend borrow", "buy sell", "purchase sell", "earn pay")
+)
 
 
 def _flow(reading: Reading, q: Quantity) -> str:
@@ -71,4 +79,76 @@ def _of_another(one: Reading, other: Reading) -> str:
     return ""
 
 
-AMOUNTS: tuple[Callable[[Reading, Reading], str], ...] = (_comes_or_goes, _shared, _of_another)
+def _deeds(reading: Reading, q: Quantity) -> Words:
+    """Base forms of the words before a number in its clause, nearest first."""
+    out: list[str] = []
+    for token in reversed(reading.tokens[max(0, q.first - _DENIED_WITHIN) : q.first]):
+        if token.text in ENDS:
+            break
+        if token.kind == "word":
+            out.append(lemma(token.text))
+    return frozenset(out)
+
+
+def _done_otherwise(one: Reading, other: Reading) -> str:
+    """`added 10 miles` and `took 10 miles off`."""
+    for q in one.numbers:
+        if q.form == "ordinal":
+            continue
+        mine = _deeds(one, q)
+        mates = [_deeds(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        found = [
+            next(
+                ((x, y) for x in mine - m for y in m - mine if opposite(x, y) and frozenset((x, y)) not in _CONVERSE),
+                None,
+            )
+            for m in mates
+        ]
+        if found and all(found) and found[0] is not None:
+            return f"{q.value} stands with “{found[0][0]}” in one text and with “{found[0][1]}” in the other"
+    return ""
+
+
+def _denied(one: Reading, other: Reading) -> str:
+    """`without the $120 fine` and `the $120 fine`."""
+
+    def denied(reading: Reading, q: Quantity, first: int, last: int) -> bool:
+        sentence = reading.sentence_of[q.first]
+        near = range(max(0, first), min(last, len(reading.tokens)))
+        return any(reading.tokens[k].text.lower() in _DENYING for k in near if reading.sentence_of[k] == sentence)
+
+    for q in one.numbers:
+        if q.form == "ordinal" or not denied(one, q, q.first - _DENIED_WITHIN, q.first):
+            continue
+        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        if mates and not any(denied(other, p, 0, len(other.tokens)) for p in mates):
+            return f"{q.value} is denied in one text only"
+    return ""
+
+
+def _every(reading: Reading, q: Quantity) -> bool:
+    before = reading.tokens[q.first - 1].text.lower() if q.first else ""
+    after = lemma(reading.tokens[q.last].text) if q.last < len(reading.tokens) else ""
+    return before in ("every", "each", "per") and after in unit_words()
+
+
+def _paced(one: Reading, other: Reading) -> str:
+    """`one every 2 minutes` and `2 a minute`."""
+    for q in one.numbers:
+        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        if not mates or not _every(one, q):
+            continue
+        after = [lemma(other.tokens[p.last].text) if p.last < len(other.tokens) else "" for p in mates]
+        if all(word.isalpha() and word not in unit_words() and word not in stop_words() for word in after):
+            return f"every {q.value} in one text only"
+    return ""
+
+
+AMOUNTS: tuple[Callable[[Reading, Reading], str], ...] = (
+    _comes_or_goes,
+    _shared,
+    _of_another,
+    _done_otherwise,
+    _denied,
+    _paced,
+)

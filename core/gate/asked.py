@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from core.gate.alike import KIN, alike
 from core.gate.lexicon import closed_sets, lemma, stop_words, unit_words
+from core.gate.people import is_day
 from core.gate.reading import Reading, Word
-from core.gate.target import MEASURED
+from core.gate.target import MEASURED, target
 
 _INCOME = frozenset("earn make gain receive income revenue earnings collect".split())  # noqa: SIM905
 _OUTGO = frozenset("spend pay cost expense".split())  # noqa: SIM905
@@ -92,8 +93,9 @@ def _exchanged(one: Reading, other: Reading) -> str:
     told = {w.base for w in one.words if not _in_question(one, w)} & {
         w.base for w in other.words if not _in_question(other, w)
     }
-    mine = [x for x in here if x in told and not any(alike(x, y) >= KIN for y in there)]
-    theirs = [y for y in there if y in told and not any(alike(y, x) >= KIN for x in here)]
+    words = [{lemma(word) for word in _whole(r)} for r in (one, other)]
+    mine = [x for x in here if x in told and not any(alike(x, y) >= KIN for y in words[1])]
+    theirs = [y for y in there if y in told and not any(alike(y, x) >= KIN for x in words[0])]
     for x in mine:
         for y in theirs:
             if (x in one.names) == (y in one.names):
@@ -191,6 +193,26 @@ def _asked_each(one: Reading, other: Reading) -> str:
     return ""
 
 
+def _asked_price(one: Reading, other: Reading) -> str:
+    """`how many pens did he buy` and `how much did he pay for the pens`."""
+    mine = target(one)
+    counts = not {"many", "number"}.isdisjoint(_whole(one)) and mine.head and not mine.dimension
+    there = set(_whole(other))
+    money = target(other).dimension == "money" or not {"dollar", "dollars", "cents"}.isdisjoint(there)
+    priced = money and {"many", "number"}.isdisjoint(there)
+    return "one question asks how many, one for money" if counts and priced else ""
+
+
+def _asked_until(one: Reading, other: Reading) -> str:
+    """`by the end of Thursday` and `in all`."""
+    here, there = set(_whole(one)), set(_whole(other))
+    days = {word for word in here if is_day(word)}
+    several = len({t.text for t in other.tokens if is_day(t.text)}) > 1
+    if days and several and not any(map(is_day, there)) and there & _TOGETHER and not here & _TOGETHER:
+        return f"one question goes to {min(days).capitalize()} only"
+    return ""
+
+
 ASKED: tuple[Callable[[Reading, Reading], str], ...] = (
     _asked_member,
     _asked_flow,
@@ -202,4 +224,6 @@ ASKED: tuple[Callable[[Reading, Reading], str], ...] = (
     _asked_period,
     _asked_ordinal,
     _asked_each,
+    _asked_until,
+    _asked_price,
 )

@@ -15,6 +15,7 @@ from core.gate.lexicon import classes, lemma, stop_words, unit_words
 from core.gate.people import is_day, kind_of
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
+from core.gate.shares import SHARES
 from core.gate.verdict import Reason
 
 _TIMES = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
@@ -260,6 +261,7 @@ RULES: tuple[Callable[[Reading, Reading], str], ...] = (
     *ASKED,
     *AMOUNTS,
     *COMPARED,
+    *SHARES,
     _rate,
     _new_rate,
     _bought,
