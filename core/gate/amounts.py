@@ -144,6 +144,25 @@ def _paced(one: Reading, other: Reading) -> str:
     return ""
 
 
+def _when(reading: Reading, q: Quantity) -> str:
+    """`past` for `12 years ago`, `future` for `in 12 years` that will come and `12 years from now`; else empty."""
+    low = [t.text.lower() for t in reading.tokens]
+    if q.last >= len(low) or lemma(low[q.last]) not in unit_words():
+        return ""
+    after = low[q.last + 1 : q.last + 3]
+    if after[:1] == ["ago"]:
+        return "past"
+    sentence = reading.sentence_of[q.first]
+    coming = any(w == "will" and reading.sentence_of[k] == sentence for k, w in enumerate(low))
+    within = q.first and low[q.first - 1] == "in"
+    return "future" if after == ["from", "now"] or (within and coming) else ""
+
+
+def _other_time(one: Reading, other: Reading) -> str:
+    found = opposed(one, other, _when)
+    return f"{found[0].value} lies in the {found[1]} in one text and in the {found[2]} in the other" if found else ""
+
+
 AMOUNTS: tuple[Callable[[Reading, Reading], str], ...] = (
     _comes_or_goes,
     _shared,
@@ -151,4 +170,5 @@ AMOUNTS: tuple[Callable[[Reading, Reading], str], ...] = (
     _done_otherwise,
     _denied,
     _paced,
+    _other_time,
 )

@@ -145,6 +145,8 @@ def _giver(reading: Reading, people: frozenset[str]) -> set[tuple[str, str]]:
             continue
         before = [w for w in low[max(0, index - 4) : index] if w in people]
         after = [w for w in low[index : index + 9] if w in people]
+        if before and low[index + 1 : index + 2] in (["him"], ["her"]) and len(people) == 2:
+            after = [min(people - {before[-1]})]  # of two people the other one
         if not before or not after or before[-1] == after[0] or set(low[index - 2 : index]) & {"is", "was", "were"}:
             continue
         if base in _GETTING and "from" in low[index : index + 9]:
@@ -167,7 +169,9 @@ def _excepted(one: Reading, other: Reading) -> str:
     def has(reading: Reading) -> bool:
         low = [t.text.lower() for t in reading.tokens]
         return bool(_EXCEPTIONS & set(low)) or any(
-            word == "but" and low[k - 1] in ("all", "none", "every") for k, word in enumerate(low) if k
+            word == "but" and (low[k - 1] in ("all", "none", "every") or low[k + 1 : k + 2] in (["one"], ["two"]))
+            for k, word in enumerate(low)
+            if k
         )
 
     return "only one text makes an exception" if has(one) and not has(other) else ""

@@ -75,6 +75,21 @@ def _parts(reading: Reading, q: Quantity) -> Words:
     return things_in(clause[verb + 1 :]) if verb >= 0 else frozenset()
 
 
+def _off(one: Reading, other: Reading) -> str:
+    """`40% off its price` and `for 40% of its price`."""
+
+    def follows(reading: Reading, q: Quantity) -> str:
+        return reading.tokens[q.last].text.lower() if q.last < len(reading.tokens) else ""
+
+    for q in one.numbers:
+        if q.form != "percent" or follows(one, q) != "off":
+            continue
+        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        if mates and all(follows(other, p) == "of" and other.tokens[p.first - 1].text.lower() == "for" for p in mates):
+            return f"{q.value} is taken off in one text and what is paid in the other"
+    return ""
+
+
 def _another_part(one: Reading, other: Reading) -> str:
     """`3/5 of the rest are blue` and `3/5 of the rest are white`."""
     known = [{lemma(t.text) for t in r.tokens if t.kind == "word"} for r in (one, other)]
@@ -83,9 +98,15 @@ def _another_part(one: Reading, other: Reading) -> str:
             continue
         mine = _parts(one, q)
         mates = [_parts(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
-        if mine and mine <= known[1] and mates and all(m and m <= known[0] and not related(mine, m) for m in mates):
+        if mine and mine <= known[1] and mates and all(m <= known[0] and _differ(mine, m) for m in mates):
             return f"{q.value} are “{min(mine)}” in one text and “{min(mates[0])}” in the other"
     return ""
+
+
+def _differ(mine: Words, theirs: Words) -> bool:
+    """Whether each names something of its own: `math teachers` and `history teachers`, not `red marbles` and `red`."""
+    here, there = mine - theirs, theirs - mine
+    return bool(here) and bool(there) and not related(here, there)
 
 
 def _in_ratio(reading: Reading) -> list[tuple[Words, Words]]:
@@ -112,4 +133,4 @@ def _ratio_turned(one: Reading, other: Reading) -> str:
     return ""
 
 
-SHARES: tuple[Callable[[Reading, Reading], str], ...] = (_share_of, _grown, _another_part, _ratio_turned)
+SHARES: tuple[Callable[[Reading, Reading], str], ...] = (_share_of, _grown, _off, _another_part, _ratio_turned)
