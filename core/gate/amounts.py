@@ -14,7 +14,7 @@ from core.gate.reading import Reading
 _GOING = frozenset("eat lose use break remove discard burn consume throw drop".split())  # noqa: SIM905
 _COMING = frozenset("add find gain gather collect bake plant earn".split())  # noqa: SIM905
 _SHARING = frozenset("share divide split distribute equally evenly equal even same".split())  # noqa: SIM905
-_VESSELS = frozenset("cup glass bottle bag jar bowl can spoon spoonful tablespoon teaspoon".split())  # noqa: SIM905
+_VESSELS = frozenset("cup glass bottle bag jar bowl can spoon spoonful tablespoon teaspoon batch".split())  # noqa: SIM905
 _REACH = 4
 _DENYING = frozenset({"not", "n't", "without", "never", "no", "cannot"})
 _DENIED_WITHIN = 5
@@ -115,7 +115,9 @@ def _denied(one: Reading, other: Reading) -> str:
     def denied(reading: Reading, q: Quantity, first: int, last: int) -> bool:
         sentence = reading.sentence_of[q.first]
         near = range(max(0, first), min(last, len(reading.tokens)))
-        return any(reading.tokens[k].text.lower() in _DENYING for k in near if reading.sentence_of[k] == sentence)
+        low = [t.text.lower() for t in reading.tokens]
+        waits = {k for k in near if low[k + 1 : k + 2] == ["wait"] or low[k + 1 : k + 3] == ["not", "wait"]}
+        return any(low[k] in _DENYING and k not in waits for k in near if reading.sentence_of[k] == sentence)
 
     for q in one.numbers:
         if q.form == "ordinal" or not denied(one, q, q.first - _DENIED_WITHIN, q.first):

@@ -22,6 +22,7 @@ _TIMES = frozenset({"day", "week", "month", "year", "hour", "minute"})
 _ORIGINS = frozenset("before originally initially original initial beginning start started begin".split())  # noqa: SIM905
 _PRESENT = frozenset("now today currently current present presently".split())  # noqa: SIM905
 _ONE_BY_ONE = frozenset({"each", "every", "apiece", "individual"})
+_TAIL = 5
 _TOGETHER = frozenset({"combined", "together", "total", "both", "altogether", "overall", "all"})
 
 
@@ -145,8 +146,9 @@ def _left_out(one: Reading, other: Reading) -> str:
 def _asked_when(one: Reading, other: Reading) -> str:
     here, there = set(_whole(one)), set(_whole(other))
     low = _whole(one)
-    counted = any(w == "before" and low[k - 2] == "many" for k, w in enumerate(low) if k > 1)  # `how many days before`
-    if "before" in here and not counted and not there & _ORIGINS:
+    ahead = low[: one.question[0] - _start(one)]
+    # `how much did he make before the raise?`, `Before the raise, how much`; `before he has enough` says how long
+    if "before" in (*ahead, *low[-_TAIL:]) and not there & _ORIGINS:
         return "only one question asks what was before"
     if "will" in there and "will" not in here and here & _PRESENT and not there & _PRESENT:
         return "one question asks for now, one for later"

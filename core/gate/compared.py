@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 
 from core.gate.lexicon import lemma, stop_words
 from core.gate.people import is_day, kind_of
-from core.gate.phrases import COUNTS, ENDS, PLACES, REACH, Words, related, span, things_in
+from core.gate.phrases import COUNTS, ENDS, PLACES, REACH, Words, differ, related, span, things_in
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 
@@ -35,9 +36,15 @@ def _comparand(reading: Reading, q: Quantity) -> Words:
         if word in ENDS:
             after = after[:index]
             break
-    if start < 0:  # `twice the number that he had on Monday`
-        return frozenset(word for word in after if q.form == "times" and is_day(word))
-    return things_in(after[start:])
+    # `twice the number that he had on Monday`
+    days = frozenset(word for word in after if q.form == "times" and is_day(word))
+    return (things_in(after[start:]) if start >= 0 else days) or days
+
+
+def _directions(reading: Reading, group: tuple[Fraction, str]) -> Counter[str]:
+    """How often a number of the group is so much more and so much less than something."""
+    ends = {q.last + k for q in reading.numbers if kind_of(q) == group for k in range(3)}
+    return Counter(w.load for w in reading.words if w.token in ends and w.load in ("more", "less"))
 
 
 def _sort(words: Words) -> str:
@@ -50,8 +57,10 @@ def _compared_to(one: Reading, other: Reading) -> str:
         here, there = ([c for q in r.numbers if kind_of(q) == group and (c := _comparand(r, q))] for r in (one, other))
         if not here or Counter(map(_sort, here)) != Counter(map(_sort, there)):
             continue  # `the downloads in the first month` and `the first` may be one thing
+        if _directions(one, group) != _directions(other, group):
+            continue  # `Ann is 2 taller than Ben` and `Ben is 2 shorter than Ann`
         for mine in here:
-            mate = next((t for t in there if related(mine, t)), None)
+            mate = next((t for t in there if related(mine, t) and not differ(mine, t)), None)
             if mate is not None:
                 there.remove(mate)
             elif mine <= known[1] and there and all(t <= known[0] for t in there):

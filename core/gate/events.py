@@ -240,7 +240,13 @@ def _lumped(one: Reading, other: Reading) -> str:
 
     def in_all(reading: Reading, q: Quantity) -> bool:
         before = [t.text.lower() for t in reading.tokens[max(0, q.first - 3) : q.first] if t.text != "\\$"]
-        return "total" in after(reading, q) or before[-2:] == ["total", "of"]
+        sentence = " ".join(
+            t.text.lower()
+            for t, n in zip(reading.tokens, reading.sentence_of, strict=True)
+            if n == reading.sentence_of[q.first]
+        )
+        between = "between them" in sentence or "among them" in sentence
+        return between or "total" in after(reading, q) or before[-2:] == ["total", "of"]
 
     def singly(reading: Reading, q: Quantity) -> bool:
         sentence = reading.sentence_of[q.first]

@@ -33,6 +33,8 @@ def things_in(words: Sequence[str]) -> Words:
     for word in words[:6]:
         if word in ENDS or (word in _SOMEBODY and not out):
             break
+        if word.endswith("ing") and not out and len(words) > 1:
+            continue  # `than cooking the rice`
         if word in stop or word == "each" or word in COUNTS or not word.isalpha():
             if out and word != "'s":
                 break
@@ -46,3 +48,9 @@ def things_in(words: Sequence[str]) -> Words:
 def related(a: Words, b: Words) -> bool:
     """Whether a word of one is the other's, or of its kind."""
     return any(alike(x, y) >= KIN for x in a for y in b)
+
+
+def differ(mine: Words, theirs: Words) -> bool:
+    """Whether each names something of its own: `math teachers` and `history teachers`, not `red marbles` and `red`."""
+    here, there = mine - theirs, theirs - mine
+    return bool(here) and bool(there) and not related(here, there)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from core.gate.lexicon import lemma
 from core.gate.people import kind_of
-from core.gate.phrases import ENDS, REACH, Words, related, span, things_in
+from core.gate.phrases import ENDS, REACH, Words, differ, span, things_in
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 
@@ -98,15 +98,9 @@ def _another_part(one: Reading, other: Reading) -> str:
             continue
         mine = _parts(one, q)
         mates = [_parts(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
-        if mine and mine <= known[1] and mates and all(m <= known[0] and _differ(mine, m) for m in mates):
+        if mine and mine <= known[1] and mates and all(m <= known[0] and differ(mine, m) for m in mates):
             return f"{q.value} are “{min(mine)}” in one text and “{min(mates[0])}” in the other"
     return ""
-
-
-def _differ(mine: Words, theirs: Words) -> bool:
-    """Whether each names something of its own: `math teachers` and `history teachers`, not `red marbles` and `red`."""
-    here, there = mine - theirs, theirs - mine
-    return bool(here) and bool(there) and not related(here, there)
 
 
 def _in_ratio(reading: Reading) -> list[tuple[Words, Words]]:

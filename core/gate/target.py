@@ -192,7 +192,7 @@ def question_differs(stored: Reading, query: Reading) -> list[Reason]:
     spoken_a, spoken_b = ({w.base for w in r.words if w.base not in r.names} for r in (stored, query))
     for x in target_a.head:
         for y in target_b.head:
-            if x in _MONEY and y in _MONEY:
+            if {x, y} <= {"money", "dollar", "cent", "amount"}:
                 continue  # `how many dollars` and `how much money`
             both = {x, y} <= spoken_a & spoken_b and x not in target_b.words and y not in target_a.words
             if both and not alike(x, y):
@@ -224,6 +224,6 @@ def _question_units(reading: Reading) -> set[str]:
     asked = reading.tokens[first:last]
     bases = [lemma(t.text) if t.kind == "word" else t.text for t in asked]
     found = {table[base] for base in bases if base in table}
-    if any(base == "dollar" and asked[k - 1].text == "in" for k, base in enumerate(bases) if k):
+    if any(base == "dollar" and asked[k - 1].text.lower() in ("in", "many") for k, base in enumerate(bases) if k):
         found.add("dollar")
     return found
