@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from core.gate.choices import bullets, choices
 from core.gate.fractions import fractions
 from core.gate.sets import set_bars
 from core.gate.signs import LONG_ARROWS, arrows, function_brackets, function_products
@@ -181,16 +182,6 @@ def _triangles(tokens: list[Token]) -> list[Token]:
     return out
 
 
-def _choices(tokens: list[Token]) -> list[Token]:
-    """Between choices (`3 \\qquad (B)`) the name of the next one is the border: no other border stands there."""
-    named = [i for i in range(len(tokens) - 2) if tokens[i].text == "(" and tokens[i + 2].text == ")"]
-    places = {tokens[i + 1].text.removeprefix("$"): i for i in named}
-    if not {"A", "B"} <= places.keys():
-        return tokens
-    gone = {places[name] - 1 for name in "ABCDE" if name in places}
-    return [token for index, token in enumerate(tokens) if index not in gone or token.kind != "break"]
-
-
 def is_worth(tokens: Sequence[Token], index: int) -> bool:
     """Whether `(10 points)` stands at `index`."""
     texts = [token.text for token in tokens[index : index + 4]]
@@ -231,7 +222,8 @@ _RULES: tuple[tuple[frozenset[str], Callable[[list[Token]], list[Token]]], ...] 
     (frozenset({"×"}), _products),
     (_SUFFIXES, _ordinals),
     (frozenset({"$Δ"}), _triangles),
-    (frozenset("("), _choices),
+    (frozenset("("), choices),
+    (frozenset({"-", "~-", "*"}), bullets),
     (frozenset(LONG_ARROWS), arrows),
     (frozenset({"·"}), function_products),
     (FUNCTIONS, function_brackets),

@@ -132,11 +132,14 @@ def take_argument(items: list[Any], index: int) -> tuple[list[Any], int]:
 
 
 def take_option(items: list[Any], index: int) -> tuple[list[Any] | None, int]:
+    given = index
+    while index < len(items) and isinstance(items[index], Char) and items[index].text.isspace():
+        index += 1
     if index < len(items) and isinstance(items[index], Char) and items[index].text == "[":
         for end in range(index + 1, len(items)):
             if isinstance(items[end], Char) and items[end].text == "]":
                 return items[index + 1 : end], end + 1
-    return None, index
+    return None, given
 
 
 def digit_at(items: list[Any], index: int) -> bool:

@@ -25,7 +25,7 @@ class Token(NamedTuple):
 
 
 _SUPER = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni", strict=True))
-_SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙ", "0123456789+-=()n", strict=True))
+_SUB = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢⱼₖₘₐₚₛₜₓ", "0123456789+-=()nijkmapstx", strict=True))
 SCRIPTS = frozenset(_SUPER) | frozenset(_SUB)
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
 _NOT_LETTER = "".join(_SUPER) + "".join(_SUB) + _VULGAR

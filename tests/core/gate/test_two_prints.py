@@ -174,8 +174,26 @@ SETS_DIFFER = [
     (r"Let $S=\{x\mid x>0\}$.", r"Let $S=\{x\mid x\ge 0\}$."),
     (r"Let $\{a,b\mid c=1\}$.", r"Let $\{a,b:c=1\}$."),
 ]
-SAME = [*FRACTIONS_SAME, *SIGNS_SAME, *MARKUP_SAME, *ROWS_SAME, *SETS_SAME]
-OTHER = [*FRACTIONS_DIFFER, *SIGNS_DIFFER, *MARKUP_DIFFER, *ROWS_DIFFER, *SETS_DIFFER]
+LISTS_SAME = [
+    (
+        r"Find $x$. $(\mathbf{A})\ 1\qquad(\mathbf{B})\ 2\qquad(\mathbf{C})\ 3\qquad(\mathbf{D})\ 4$",
+        r"Find $x$. $\text{(A) }1\qquad\text{(B) }2\qquad\text{(C) }3\qquad\text{(D) }4$",
+    ),
+    ("Find it. (A) -9 (B) -8 (C) 7", "Find it. $(A)\\ -9\\qquad (B)\\ -8\\qquad (C)\\ 7$"),
+    ("Two hold: - For each set. - If not.", "Two hold: • For each set. • If not."),
+    ("(Ⅰ) Find it. (Ⅲ) Find $b$.", "(I) Find it. (III) Find $b$."),
+    ("the arcs ACᵢ and xₖ", "the arcs $AC_i$ and $x_k$"),
+    (r"Find $\sqrt [3] {n}$.", r"Find $\sqrt[3]{n}$."),
+]
+LISTS_DIFFER = [
+    (r"Find $\det(\mathbf{A})+\det(\mathbf{B})$.", r"Find $\det(A)+\det(B)$."),
+    ("Find it. (A) -9 (B) -8", "Find it. (A) 9 (B) 8"),
+    ("It is $x$: - Find it.", "It is $x$: Find it."),
+    ("5 - For each", "5 • For each"),
+    (r"Find $\sqrt{3}n$.", r"Find $\sqrt[3]n$."),
+]
+SAME = [*LISTS_SAME, *FRACTIONS_SAME, *SIGNS_SAME, *MARKUP_SAME, *ROWS_SAME, *SETS_SAME]
+OTHER = [*LISTS_DIFFER, *FRACTIONS_DIFFER, *SIGNS_DIFFER, *MARKUP_DIFFER, *ROWS_DIFFER, *SETS_DIFFER]
 
 
 @pytest.mark.parametrize(("left", "right"), SAME)
