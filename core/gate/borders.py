@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from core.gate.terms import RELATIONS
 from core.gate.tokens import Token
 
 DISPLAY_END = "¶¶"  # the end of a formula on lines of its own, until `tidy` has seen it
+_UNITS = frozenset({"°", "%", "\\$", "…"})
+_ENDS = frozenset(") } ! | ⌋ ⌉ °".split())  # noqa: SIM905
 # Words with which only a new sentence begins.
 _SENTENCES = frozenset(
     "find determine compute evaluate calculate what how which if let suppose given show prove express then the here "  # noqa: SIM905
@@ -17,7 +20,7 @@ def tidy(tokens: list[Token]) -> list[Token]:
     out: list[Token] = []
     pending: Token | None = None
     display = False
-    for token in tokens:
+    for index, token in enumerate(tokens):
         if token.kind == "break":
             display = token.text == DISPLAY_END
             pending = pending or token._replace(text="¶")
@@ -27,7 +30,7 @@ def tidy(tokens: list[Token]) -> list[Token]:
         numbers = bool(out) and out[-1].kind == token.kind == "number"  # `$1$ $2$` is `1 2`
         if pending is not None and out and not numbers:
             bare = _bare(out[-1], closing=True) and _bare(token, closing=False)
-            if bare or _gap(out[-1], pending, token):
+            if bare or _gap(out[-1], pending, token, tokens[index : index + 4]):
                 out.append(pending)
         pending = None
         out.append(token)
@@ -40,13 +43,15 @@ def _ends_a_sentence(before: Token, after: Token) -> bool:
     return starts and before.math and (before.kind != "punct" or before.text in ")]")
 
 
-def _gap(left: Token, border: Token, right: Token) -> bool:
+def _gap(left: Token, border: Token, right: Token, following: list[Token]) -> bool:
     """Whether white space parts a plain number from a formula that would be its factor: `add 2 $n$ times`."""
     if left.kind == "number" and not left.math and right.math:
-        root = right.kind == "mark" and right.text[0] == "\\"
-        return border.start > left.end and (right.kind == "letter" or root)
+        # `2 $\frac{1}{2}$` is a mixed number
+        mixed = right.text == "frac{" and [t.kind for t in following[1:]] == ["number", "mark", "number"]
+        quiet = right.text in RELATIONS or (right.kind == "punct" and right.text not in "([") or right.text in _UNITS
+        return border.start > left.end and not mixed and not quiet and right.kind != "word"
     if right.kind == "number" and not right.math and left.math:
-        return right.start > border.end and (left.kind == "letter" or left.text in (")", "}"))
+        return right.start > border.end and (left.kind == "letter" or left.text in _ENDS)
     return False
 
 
@@ -73,7 +78,8 @@ def roots(tokens: list[Token]) -> list[Token]:
         open_end = after is not None and (
             after.kind == "letter"
             or after.text in ("^{", "_{", "!", "(", "frac{")
-            or (after.start == root.end + 1 and after.text.isalnum())
+            or after.text == "/"
+            or (under is not None and after.start == under.end and after.text.isalnum())
         )
         if root.text != "√" or under is None or not single or open_end:
             out.append(root)

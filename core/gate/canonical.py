@@ -44,6 +44,8 @@ def _spelled(tokens: tuple[Token, ...]) -> Iterator[str]:
             yield from ("$" + letter for letter in plain)
         elif token.text == "~-" and index and tokens[index - 1].text in _BEFORE_A_SIGN:
             yield "-"  # `equals -5` prints as `equals $-5$` does
+        elif token.text == "!" and token.kind == "punct":
+            yield "!."  # an exclamation is no factorial
         else:
             yield token.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.gate.quantities import NUMBER_WORDS
 from core.gate.tokens import Token
 
 _LABELS = ("$A", "$B", "$C", "$D", "$E")
@@ -13,11 +14,11 @@ def choices(tokens: list[Token]) -> list[Token]:
     tokens = _unbold(tokens)
     named = [i for i in range(len(tokens) - 2) if tokens[i].text == "(" and tokens[i + 2].text == ")"]
     places = {tokens[i + 1].text.removeprefix("$"): i for i in named}
-    if not {"A", "B"} <= places.keys():
+    if not {"A", "B"} <= places.keys() or places["A"] > places["B"]:
         return tokens
     starts = [places[name] for name in "ABCDE" if name in places]
     signs = {i + 3 for i in starts if i + 4 < len(tokens) and tokens[i + 4].kind == "number"}
-    gone = {i - 1 for i in starts}
+    gone = {i + k for i in starts for k in (-1, 3)}
     return [
         token._replace(text="-") if index in signs and token.text == "~-" else token
         for index, token in enumerate(tokens)
@@ -48,7 +49,8 @@ def bullets(tokens: list[Token]) -> list[Token]:
     out = list(tokens)
     for index in range(1, len(out) - 1):
         before, after = out[index - 1], out[index + 1]
-        entry = after.kind == "word" and len(after.text) > 1 and after.text[0].isupper() and after.text[1:].islower()
+        capital = len(after.text) > 1 and after.text[0].isupper() and after.text[1:].islower()
+        entry = after.kind == "word" and capital and after.text.lower() not in NUMBER_WORDS
         if (
             out[index].text in ("-", "~-", "*")
             and not out[index].math

@@ -41,7 +41,9 @@ def doubled(text: str) -> list[int]:
         found = _COMMAND.match(text, run.end())
         name = found.group() if found is not None else ""
         if len(name) > 1 and name in _KNOWN:
-            commands += len(name) > 2
+            # `y=x\\cos y` may be two rows
+            row = name in sym.FUNCTIONS and text[run.start() - 1 : run.start()].isalnum()
+            commands += len(name) > 2 and not row
         elif name not in _DELIMITERS or not name:
             return []
         formulas += name in ("(", "[")

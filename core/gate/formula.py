@@ -23,6 +23,7 @@ from core.gate.latex_tree import (
     skip_length,
     take_argument,
     take_option,
+    wide_space,
 )
 from core.gate.rows import laid_out, one_row
 from core.gate.symbols import DOUBLE_STRUCK
@@ -78,6 +79,9 @@ class FormulaWriter(ABC):
         item = items[index]
         if isinstance(item, Char):
             return self._math_char(items, index)
+        if isinstance(item, Group) and _decimal_comma(items, index):
+            self._sign("{,}", item)  # `2{,}5` is one number to some, `2,5` two
+            return index + 1
         if isinstance(item, Group):
             first = item.items[0] if item.items else None
             wrapper = _SWITCHES.get(first.name) if isinstance(first, Macro) else None
@@ -125,6 +129,8 @@ class FormulaWriter(ABC):
         elif text == "." and dots_at(items, index):
             self._sign("…", Char("", char.start, items[index + 2].end))
             return index + 3
+        elif text == "!":
+            self._sign(text, char)
         elif text in ".,;:?()[]":
             self.out.append(Token("punct", text, char.start, char.end, True))
         else:
@@ -189,8 +195,10 @@ class FormulaWriter(ABC):
             if index < len(items) and isinstance(items[index], Char) and items[index].text == ".":
                 index += 1
             return index
-        if name == "\\" or name in ("quad", "qquad", "cr", "newline"):
+        if name == "\\" or name in ("quad", "qquad", "cr", "newline", "hfill", "enspace") or wide_space(items, index):
             self.out.append(Token("break", "¶", macro.start, macro.end, True))
+            if name in sym.DROP_WITH_ARGUMENT:
+                return take_argument(items, index + 1)[1]
             return skip_length(items, index + 1) if name == "\\" else index + 1
         if name in ("bf", "bfseries"):
             self.mark("\\bf", macro.start, macro.end)  # `{\\bf v}` is a vector beside `v`
@@ -333,3 +341,9 @@ class FormulaWriter(ABC):
 
     def _sign(self, text: str, item: Any) -> None:
         self.out.append(Token("sign", text, item.start, item.end, True))
+
+
+def _decimal_comma(items: list[Any], index: int) -> bool:
+    item = items[index]
+    comma = len(item.items) == 1 and isinstance(item.items[0], Char) and item.items[0].text == ","
+    return comma and index > 0 and digit_at(items, index - 1) and digit_at(items, index + 1)

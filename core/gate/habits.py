@@ -114,6 +114,10 @@ def _tuple_end(tokens: Sequence[Token], index: int) -> int | None:
 
 def _products(tokens: list[Token]) -> list[Token]:
     """`2\\times 3` is `2\\cdot 3` where one factor is a numeral and the other no set: numbers have one product."""
+    if any(token.text in _VECTORS or token.text.lower() in _VECTOR_WORDS for token in tokens):
+        return tokens  # the cross product of vectors is another than the dot product
+    if any(token.text == "·" for token in tokens):
+        return tokens  # both signs: the text may tell them apart
     out = list(tokens)
     for index in range(1, len(out) - 1):
         sides = (out[index - 1], out[index + 1])
@@ -124,12 +128,18 @@ def _products(tokens: list[Token]) -> list[Token]:
     return out
 
 
+_VECTORS = frozenset({"\\vec", "\\mathbf", "\\hat"})
+_VECTOR_WORDS = frozenset({"vector", "vectors", "cross", "dot"})
+
+
 def _variable(token: Token) -> bool:
     return token.kind == "letter" or (token.kind == "word" and len(token.text) == 1)
 
 
 def _is_told(tokens: Sequence[Token], index: int) -> bool:
-    return index < len(tokens) and tokens[index].text in ("=", ")", "as", "be", "to", "denote", "is")
+    return index < len(tokens) and tokens[index].text in (
+        "=", ")", "as", "be", "to", "denote", "is", "means", "stands",
+    )  # fmt: skip
 
 
 def _factor(token: Token) -> bool:

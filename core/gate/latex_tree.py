@@ -195,7 +195,9 @@ def skip_length(items: list[Any], index: int) -> int:
 
 
 def lines_up(items: list[Any], index: int) -> bool:
-    """Whether the `&` at `index` only lines rows up: at a row's start or end or beside a sign. Else it is a gap."""
+    """Whether the `&` at `index` only lines rows up: at a row's start or end, or beside a relation, or beside another
+    sign while the row has no relation yet. Else it is a gap between two formulas."""
+    related = _has_relation(items, index)
     for step in (-1, 1):
         place = index + step
         while 0 <= place < len(items) and _prints_nothing(items[place]):
@@ -203,11 +205,50 @@ def lines_up(items: list[Any], index: int) -> bool:
         if not 0 <= place < len(items):
             return True
         item = items[place]
-        if isinstance(item, Char) and item.text in "=<>+-&≤≥≠":
+        if isinstance(item, Macro) and item.name in _ROW_ENDS:
             return True
-        if isinstance(item, Macro) and (item.name in _ROW_ENDS or sym.SIGNS.get(item.name, "a")[0] in _LINED_UP):
+        if _is_relation(item) or (not related and _is_sign(item)):
             return True
     return False
+
+
+def _is_relation(item: Any) -> bool:
+    if isinstance(item, Char):
+        return item.text in "=<>≤≥≠"
+    return isinstance(item, Macro) and sym.SIGNS.get(item.name, "a")[0] in "≤≥<>≠=≡≈∼"
+
+
+def _is_sign(item: Any) -> bool:
+    if isinstance(item, Char):
+        return item.text in "+-&"
+    return isinstance(item, Macro) and sym.SIGNS.get(item.name, "a")[0] in _LINED_UP
+
+
+def _has_relation(items: list[Any], index: int) -> bool:
+    """Whether a relation stands in the row before `index`."""
+    for item in reversed(items[:index]):
+        if isinstance(item, Macro) and item.name in _ROW_ENDS:
+            return False
+        if _is_relation(item):
+            return True
+    return False
+
+
+def wide_space(items: list[Any], index: int) -> bool:
+    """Whether a space as wide as `\\quad` stands at `index`: `\\hspace{2em}`, or two of `\\ ` and `\\;` in a row."""
+    name = items[index].name
+    if name in _LENGTHS:
+        argument, _ = take_argument(items, index + 1)
+        found = _LENGTH.fullmatch("".join(i.text for i in argument if isinstance(i, Char)))
+        return found is not None and float(found[1]) * _EMS[found[2]] >= 1
+    following = items[index + 1] if index + 1 < len(items) else None
+    return name in _THICK and isinstance(following, Macro) and following.name in _THICK
+
+
+_LENGTHS = frozenset({"hspace", "hspace*", "mspace", "hskip"})
+_LENGTH = re.compile(r"(\d{0,4}\.?\d{1,4}) ?(em|ex|cm|mm|pt|in|mu)")
+_EMS = {"em": 1.0, "ex": 0.5, "cm": 2.5, "mm": 0.25, "pt": 0.1, "in": 7.0, "mu": 1 / 18}
+_THICK = frozenset({" ", ";"})
 
 
 def _prints_nothing(item: Any) -> bool:

@@ -31,7 +31,7 @@ _ALL = re.compile(rf"(?P<figure>{_FIGURE})|(?P<entity>{_ENTITY})|(?P<tag>{_TAG})
 # A text that speaks of its own print means it: `the underlined digit of 3<u>8</u>5`.
 _OF_PRINT = re.compile(
     r"(?i)(?<![\\\w])(?:underlin|underscor|bold|italic|highlight|slanted"
-    r"|(?:red|blue|green|colou?red) (?:digit|letter|number|term))"
+    r"|(?:red|blue|green|colou?red|marked|indicated|shaded|circled|boxed) (?:digit|letter|number|term))"
 )
 _PRINTED_SO = re.compile(
     r"</?(?:span|i|em|b|strong|u)\b|\[/?[biu]\]|\*|\b_|_\b|\\(?:underline|uline|textbf|textit|emph|bf|it|color|boldsymbol)\b"
@@ -72,6 +72,12 @@ def unmarked(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
             partner = re.compile(rf"</{name}\s?>" if text[start] == "<" else rf"\[/{name}\]").search(text, end)
             if name == "br" or start in closing:
                 cuts.append((start, end, _printed(name, closing=start in closing)))
+            elif (
+                partner is not None
+                and name in ("b", "strong")
+                and re.fullmatch(r"\s*[^\W\d_]\s*", text[end : partner.start()])
+            ):
+                continue  # one letter in bold is a vector
             elif partner is not None and _outside_formulas(text, start, end, partner.start()):
                 closing.add(partner.start())
                 cuts.append((start, end, _printed(name, closing=False)))

@@ -18,7 +18,8 @@ _OPENING = words("( [ \\{ ⌊ ⌈ { _{ ^{ frac{ binom{ }{ & \\\\") | RELATIONS |
 _CLOSING = words(") ] \\} ⌋ ⌉ } }{ & \\\\ , ; ?") | RELATIONS | _SUMS
 # In plain text these words take what stands next to them as an operand: `divided by 1/2`, `1/2 squared`.
 _OPERANDS = words("dx dy dt du dr sqrt sinx cosx tanx lnx logx") | FUNCTIONS | frozenset(GREEK)
-_BIND_AFTER = words("by over root choose mod modulo per times minus plus squared cubed") | _OPERANDS
+_NAMES = words("tg ctg cosec sgn cbrt abs floor ceil re im cis tr rank vol")
+_BIND_AFTER = words("by over root choose mod modulo per times minus plus squared cubed") | _OPERANDS | _NAMES
 # The only words inside of a formula that name no function of what follows.
 _BETWEEN = words("and or if for when where is to with from then as but")
 _BIND_BEFORE = words(
@@ -46,7 +47,7 @@ def opens(tokens: Sequence[Token], index: int) -> bool:
         if term.math:
             return True  # the border of the formula stands between
         rooted = text == "of" and index > 1 and tokens[index - 2].text.lower() in _ROOTS
-        return not (rooted or text.lower() in _BIND_AFTER or text[0].isdigit())
+        return not (rooted or text.lower() in _BIND_AFTER or any(c.isdigit() for c in text))
     if text in ("-", "~-") and not term.math:
         # `3-1/2` of plain text is a mixed number to some
         return index < 2 or tokens[index - 2].kind != "number" or before.start > tokens[index - 2].end
@@ -70,10 +71,14 @@ def closes(tokens: Sequence[Token], index: int) -> bool:
     if after.kind == "word":
         if plain_letters(tokens, index) or len(text) == 1 or text.lower() in _OPERANDS or text[0] == "'":
             return False  # `1/2 x` and `3/4 m`: a unit or a factor
-        if index + 1 < len(tokens) and tokens[index + 1].text == "(" and tokens[index + 1].start == after.end:
+        bracket = index + 1 < len(tokens) and tokens[index + 1].text == "("
+        if bracket and (after.math or tokens[index + 1].start == after.end):
             return False  # `1/2 vol(K)`
+        touches = not after.math and not tokens[index - 1].math and after.start == tokens[index - 1].end
+        if touches or any(c.isdigit() for c in text) or _names_function(text.lower()):
+            return False  # `1/2rs`, `1/2 sin30`
         raised = text == "to" and index + 1 < len(tokens) and tokens[index + 1].text == "the"
-        return not (raised or text.lower() in _BIND_BEFORE or text[0].isdigit())
+        return not (raised or text.lower() in _BIND_BEFORE)
     if text == ".":
         return index + 1 >= len(tokens) or tokens[index + 1].kind != "number"
     if text == ":":
@@ -121,6 +126,10 @@ def _script(tokens: Sequence[Token], index: int) -> bool:
         and tokens[index + 1].kind in ("number", "letter")
         and tokens[index + 2].text == "}"
     )
+
+
+def _names_function(word: str) -> bool:
+    return word in _NAMES or (len(word) < 6 and word.startswith(("sin", "cos", "tan", "log")))
 
 
 def _is_word(tokens: Sequence[Token], index: int) -> bool:

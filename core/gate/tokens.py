@@ -46,7 +46,7 @@ _TEXT = re.compile(
   | (?P<index>(?<=[A-Za-z])(?<![A-Za-z0-9_][A-Za-z])_(?:\d+|[A-Za-z])(?![\w{{]))
   | (?P<vulgar>[{_VULGAR}])
   | (?P<dots>\.{{3,}}|…|\.\s\.\s\.)
-  | (?P<relation><=|>=)
+  | (?P<relation><=|>=|!=)
   | (?P<blank>_{{2,}})
   | (?P<double>``|''|["“”„«»])
   | (?P<single>['’‘ʼ`´′])
@@ -90,7 +90,9 @@ def text_tokens(text: str, start: int, end: int) -> list[Token]:
         elif kind == "dots":
             out.append(Token("sign", "…", a, b))
         elif kind == "relation":
-            out.append(Token("sign", "≤" if raw == "<=" else "≥", a, b))
+            # `n!=6` may be a factorial that is 6: it is neither
+            unequal = "≠" if text[a - 1 : a].isspace() else raw
+            out.append(Token("sign", {"<=": "≤", ">=": "≥"}.get(raw, unequal), a, b))
         elif kind == "blank":
             # between digits or letters the length tells how many are missing: `4__6`
             inside = text[a - 1 : a].isalnum() or text[b : b + 1].isalnum()
@@ -122,6 +124,8 @@ def letter(char: str) -> str | None:
     if char in GREEK_LETTERS:
         return "$" + char
     if "\U0001d400" <= char <= "\U0001d7cb":
+        if any(kind in unicodedata.name(char, "") for kind in ("BOLD", "SCRIPT", "FRAKTUR", "DOUBLE-STRUCK")):
+            return None  # as `\\mathbf{v}` is no `v`
         plain = unicodedata.normalize("NFKC", char)
         return "$" + plain if len(plain) == 1 and plain.isalpha() else None
     return None
@@ -187,8 +191,10 @@ def _listed(text: str, start: int, end: int) -> bool:
 
 def _dash(raw: str, text: str, start: int, end: int) -> Token:
     near = text[start - 1 : start] + text[end : end + 1]
-    if raw in ("–", "--") and any(c.isdigit() for c in near):
-        return Token("sign", raw, start, end)  # `5--3` may take away a negative number
+    single = not text[start - 2 : start - 1].isalnum() or not text[end + 1 : end + 2].isalnum()
+    operands = single and any(c.isalpha() or c in "()[]" for c in near) and not any(c.isspace() for c in near)
+    if raw in ("–", "--") and (any(c.isdigit() for c in near) or operands):
+        return Token("sign", raw, start, end)  # `5--3` may take away a negative number, `x–y` may be a difference
     return Token("punct", "—", start, end)
 
 

@@ -120,6 +120,7 @@ MERGE: list[tuple[str, str]] = [
 
 # Different problems, or texts that could be: two canonical forms, and no GRAFT.
 DIFFER: list[tuple[str, str]] = [
+    ("the marked digit in 3<u>4</u>4?", "the marked digit in 34<u>4</u>?"),
     ("3 : $x$ = 6 : 4. Find $x$.", "5 : $x$ = 6 : 4. Find $x$."),
     ("3: $x$ = 6: 4. Find $x$.", "5: $x$ = 6: 4. Find $x$."),
     ("5 — $x$ = 3. Find $x$.", "4 — $x$ = 3. Find $x$."),

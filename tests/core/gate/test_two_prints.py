@@ -175,6 +175,8 @@ SETS_DIFFER = [
     (r"Let $\{a,b\mid c=1\}$.", r"Let $\{a,b:c=1\}$."),
 ]
 LISTS_SAME = [
+    (r"It takes 2 $\frac{1}{2}$ hours.", r"It takes $2\frac{1}{2}$ hours."),
+    ("Find 5!.", "Find $5!$."),
     (
         r"Find $x$. $(\mathbf{A})\ 1\qquad(\mathbf{B})\ 2\qquad(\mathbf{C})\ 3\qquad(\mathbf{D})\ 4$",
         r"Find $x$. $\text{(A) }1\qquad\text{(B) }2\qquad\text{(C) }3\qquad\text{(D) }4$",
@@ -192,8 +194,50 @@ LISTS_DIFFER = [
     ("5 - For each", "5 • For each"),
     (r"Find $\sqrt{3}n$.", r"Find $\sqrt[3]n$."),
 ]
+# Found by an attack: each pair was one form once.
+ATTACKED = [
+    ("If $n^2=16$ and $n>0$, find $n$!", "If $n^2=16$ and $n>0$, find $n!$."),
+    ("n < 10 satisfy n != 6?", "n < 10 satisfy n! = 6?"),
+    ("pairs (i, j) with i!=j", "pairs (i, j) with i! = j"),
+    (r"$|2\vec a\times3\vec b|$", r"$|2\vec a\cdot3\vec b|$"),
+    (r"Find $|a\times 2b|$ for the vectors a and b.", r"Find $|a\cdot 2b|$ for the vectors a and b."),
+    ("Find $f(2{,}5)$.", "Find $f(2,5)$."),
+    (r"$\{0{,}5\}$", r"$\{0,5\}$"),
+    (r"\begin{align*} x &= 3 && y &= z \\ z&=6\end{align*}", r"\begin{align*} x &= 3 y = z \\ z&=6\end{align*}"),
+    (r"\begin{align*} x &= 3 & -2y &= 4\end{align*}", r"\[x=3-2y=4\]"),
+    (r"\begin{align*} a &= 3 & \lvert b\rvert &= c\end{align*}", r"\[a=3\lvert b\rvert=c\]"),
+    (r"Solve \[a=2\hspace{2em}b=5c\]", r"Solve \[a=2b=5c\]"),
+    (r"Solve \[a=2\hfill b=5c\]", r"Solve \[a=2b=5c\]"),
+    (r"Solve \[a=2\ \ b=5c\]", r"Solve \[a=2b=5c\]"),
+    (r"Solve \[a=2\;\;\;b=5c\]", r"Solve \[a=2b=5c\]"),
+    ("Find 𝐚·𝐛.", "Find a·b."),
+    ("roots in 𝔽₅", "roots in F₅"),
+    ("𝒫(A)", "P(A)"),
+    ("Find <b>a</b>·<b>b</b>.", "Find a·b."),
+    ("shown 6 $(n+1)$ times", "shown $6(n+1)$ times"),
+    (r"adds 2 $\binom{n}{2}$ times", r"adds $2\binom{n}{2}$ times"),
+    ("2 $|S|$ times", "$2|S|$ times"),
+    (r"2 $\frac{n}{2}$ times", r"$2\frac{n}{2}$ times"),
+    (r"2 $\log_2 n$ times", r"$2\log_2 n$ times"),
+    ("points 6 $-3$", "points $6-3$"),
+    ("repeat $n!$ 2 times", "repeat $n!2$ times"),
+    ("Compute log2 8/4.", r"Compute log2 $\frac{8}{4}$."),
+    ("Evaluate 1/2rs when", "Evaluate ½rs when"),
+    ("Find 1/2 sin30.", "Find ½ sin30."),
+    (r"Find $1/n\operatorname{tr}(A)$.", r"Find $\frac1n\operatorname{tr}(A)$."),
+    ("is √24n an integer?", r"is $\sqrt{24}n$ an integer?"),
+    ("Solve √2/3=x", r"Solve $\sqrt{2}/3=x$"),
+    ("What is x--y if", "What is x–y if"),
+    (
+        r"The symbol $\times$ stands for addition. Find $(3\cdot 4)\times 5$.",
+        r"The symbol $\times$ stands for addition. Find $(3\times 4)\cdot 5$.",
+    ),
+    (r"Solve $$y=x\\cos y = 0$$", r"Solve $$y=x\cos y = 0$$"),
+    ("Find $1/a_{n}!$.", r"Find $\frac1{a_n}!$."),
+    (": - Five plus", ": • Five plus"),
+]
 SAME = [*LISTS_SAME, *FRACTIONS_SAME, *SIGNS_SAME, *MARKUP_SAME, *ROWS_SAME, *SETS_SAME]
-OTHER = [*LISTS_DIFFER, *FRACTIONS_DIFFER, *SIGNS_DIFFER, *MARKUP_DIFFER, *ROWS_DIFFER, *SETS_DIFFER]
+OTHER = [*ATTACKED, *LISTS_DIFFER, *FRACTIONS_DIFFER, *SIGNS_DIFFER, *MARKUP_DIFFER, *ROWS_DIFFER, *SETS_DIFFER]
 
 
 @pytest.mark.parametrize(("left", "right"), SAME)
