@@ -26,7 +26,6 @@ T = TypeVar("T")
 MAX_VERBATIM = 0.8
 # The least score of a rewording under `edits`; where it comes from is told in docs/gate.md.
 MIN_SCORE = 0.2
-_HARD_KINDS = frozenset({"number", "operator", "formula"})
 
 
 class _Fault(Exception):
