@@ -30,7 +30,8 @@ def icon() -> Html:
 def ours(source: str) -> str:
     """Gradio's template with our head; an unknown template comes back as it is."""
     described = tag("meta", name="description", content=NAME)
-    return _MANIFEST.sub(lambda _: f"{icon()}{described}", _TOLD.sub("", source))
+    early = f"<script>\n{(ASSETS / 'early.js').read_text(encoding='utf-8')}</script>"
+    return _MANIFEST.sub(lambda _: f"{icon()}{described}{early}", _TOLD.sub("", source))
 
 
 class _Ours(BaseLoader):

@@ -271,6 +271,25 @@ def test_what_is_asked_first_reaches_the_server_first(page: Any) -> None:
         assert following["sent"] >= one["answered"]
 
 
+FRAMES = """
+(() => {
+  const frame = window.requestAnimationFrame.bind(window);
+  window.framed = performance.now();
+  window.requestAnimationFrame = (callback) => { window.framed = performance.now(); return frame(callback); };
+})();
+"""
+
+
+def test_a_page_that_waits_for_nothing_draws_nothing(page: Any) -> None:
+    """Gradio's clock of waiting events goes on for good once a component was hidden while it waited."""
+    page.add_init_script(FRAMES)
+    page.reload()
+    page.wait_for_selector(".sc-top-facts")
+    for name in ("Review", "Dashboard", "Solve"):
+        tab(page, name)
+        page.wait_for_function("performance.now() - window.framed > 1500", polling=250)
+
+
 def test_links_lead_to_a_record(page: Any, server: Server) -> None:
     attempt = server.library.attempts(review="rejected")[0]
     page.goto(f"{server.url}/?tab=review&id={attempt.id}")

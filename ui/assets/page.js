@@ -1,20 +1,6 @@
-// Keys, copy buttons, the choice of light or dark, and the order of what is asked. Sends nothing of its own and decides
-// nothing: a key presses a button that is on the page, and only while that button can be seen.
+// Keys, copy buttons and the choice of light or dark. Sends nothing anywhere and decides nothing:
+// a key presses a button that is on the page, and only while that button can be seen.
 (() => {
-  // What was asked first must reach the server first: it answers in the order in which it was asked, and of two
-  // requests on two connections the later may come first on a loaded machine. One that hangs holds up none for long.
-  const PATIENCE = 5000; // milliseconds
-  const send = window.fetch.bind(window);
-  let before = Promise.resolve();
-  window.fetch = (input, init) => {
-    const url = typeof input === "string" ? input : input.url ?? String(input);
-    if (!/\/queue\/join(?:\?|$)/.test(url)) return send(input, init);
-    const waited = new Promise((resolve) => { setTimeout(resolve, PATIENCE); });
-    const asked = Promise.race([before, waited]).then(() => send(input, init));
-    before = asked.then(() => undefined, () => undefined);
-    return asked;
-  };
-
   const KEYS = {
     a: "review-approve", r: "review-reject", s: "review-skip", f: "review-flag", u: "review-undo",
     ArrowRight: "review-next", ArrowLeft: "review-previous", "?": "review-help",
