@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from core.gate.alike import KIN, alike, opposite
 from core.gate.lexicon import lemma, stop_words, unit_words
-from core.gate.people import kind_of
+from core.gate.people import counterparts
 from core.gate.phrases import ENDS, Words
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
@@ -40,7 +40,7 @@ def opposed(one: Reading, other: Reading, side: Callable[[Reading, Quantity], st
     """The first number that has one side here and another at all its counterparts there: (number, here, there)."""
     for q in one.numbers:
         mine = side(one, q)
-        mates = [side(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [side(other, p) for p in counterparts(other, q)]
         if mine and mates and all(mate and mate != mine for mate in mates):
             return q, mine, mates[0]
     return None
@@ -73,7 +73,7 @@ def _of_another(one: Reading, other: Reading) -> str:
     known = {lemma(t.text) for t in other.tokens if t.kind == "word"}
     for q in one.numbers:
         mine = _substance(one, q)
-        mates = [_substance(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_substance(other, p) for p in counterparts(other, q)]
         if mine in known and mates and all(mate and alike(mine, mate) < KIN for mate in mates):
             return f"{q.value} is of {mine} in one text, of {mates[0]} in the other"
     return ""
@@ -96,10 +96,15 @@ def _done_otherwise(one: Reading, other: Reading) -> str:
         if q.form == "ordinal":
             continue
         mine = _deeds(one, q)
-        mates = [_deeds(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_deeds(other, p) for p in counterparts(other, q)]
         found = [
             next(
-                ((x, y) for x in mine - m for y in m - mine if opposite(x, y) and frozenset((x, y)) not in _CONVERSE),
+                (
+                    (x, y)
+                    for x in sorted(mine - m)
+                    for y in sorted(m - mine)
+                    if opposite(x, y) and frozenset((x, y)) not in _CONVERSE
+                ),
                 None,
             )
             for m in mates
@@ -122,7 +127,7 @@ def _denied(one: Reading, other: Reading) -> str:
     for q in one.numbers:
         if q.form == "ordinal" or not denied(one, q, q.first - _DENIED_WITHIN, q.first):
             continue
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         if mates and not any(denied(other, p, 0, len(other.tokens)) for p in mates):
             return f"{q.value} is denied in one text only"
     return ""
@@ -137,7 +142,7 @@ def _every(reading: Reading, q: Quantity) -> bool:
 def _paced(one: Reading, other: Reading) -> str:
     """`one every 2 minutes` and `2 a minute`."""
     for q in one.numbers:
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         if not mates or not _every(one, q):
             continue
         after = [lemma(other.tokens[p.last].text) if p.last < len(other.tokens) else "" for p in mates]

@@ -52,8 +52,7 @@ def _in_question(reading: Reading, word: Word) -> bool:
 
 
 def _content(reading: Reading) -> list[Word]:
-    start, last = _start(reading), reading.question[1]
-    return [w for w in reading.words if start <= w.token < last]
+    return [w for w in reading.words if _in_question(reading, w)]
 
 
 def _asked_member(one: Reading, other: Reading) -> str:
@@ -144,8 +143,8 @@ def _left_out(one: Reading, other: Reading) -> str:
 
 
 def _asked_when(one: Reading, other: Reading) -> str:
-    here, there = set(_whole(one)), set(_whole(other))
     low = _whole(one)
+    here, there = set(low), set(_whole(other))
     ahead = low[: one.question[0] - _start(one)]
     # `how much did he make before the raise?`, `Before the raise, how much`; `before he has enough` says how long
     if "before" in (*ahead, *low[-_TAIL:]) and not there & _ORIGINS:

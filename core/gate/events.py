@@ -12,7 +12,7 @@ from core.gate.amounts import AMOUNTS, opposed
 from core.gate.asked import ASKED
 from core.gate.compared import COMPARED
 from core.gate.lexicon import classes, lemma, stop_words, unit_words
-from core.gate.people import is_day, kind_of
+from core.gate.people import counterparts, is_day, kind_of
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 from core.gate.shares import SHARES
@@ -197,7 +197,7 @@ def _contained(one: Reading, other: Reading) -> str:
         if q.first < 2 or one.tokens[q.first - 1].text.lower() != "of":
             continue
         holder = lemma(one.tokens[q.first - 2].text)
-        mates = [_things(other, p)[:1] for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_things(other, p)[:1] for p in counterparts(other, q)]
         if mates and all(mate == [holder] for mate in mates) and _things(one, q)[:1] != [holder]:
             return f"{q.value} are in one “{holder}” here and count “{holder}” there"
     return ""
@@ -226,7 +226,7 @@ def _priced(one: Reading, other: Reading) -> str:
         if not q.first or one.tokens[q.first - 1].text != "\\$":
             continue
         mine = _singled(one, q)
-        mates = [_singled(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_singled(other, p) for p in counterparts(other, q)]
         if mine and mates and all(m and not m & mine and m & words[0] for m in mates) and mine & words[1]:
             return f"{q.value} is for each {min(mine)} in one text, for each {min(mates[0])} in the other"
     return ""
@@ -254,7 +254,7 @@ def _lumped(one: Reading, other: Reading) -> str:
         return "each" in near and "total" not in near
 
     for q in one.numbers:
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         if in_all(one, q) and not singly(one, q) and mates and all(singly(other, p) for p in mates):
             return f"{q.value} is for all in one text, for each in the other"
     return ""

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from core.gate.alike import best, coverage, opposite
 from core.gate.lexicon import table_lines
+from core.gate.phrases import ENDS
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 from core.gate.roles import Roles
 
 _TRACE = 0.2
-_CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "—", "(", ")"})
 
 
 def measures(stored: Reading, query: Reading, roles: Roles, aim: float) -> dict[str, float]:
@@ -47,7 +47,7 @@ def _worst(reading: Reading, others: frozenset[str]) -> float:
     clauses: list[set[str]] = [set()]
     last = 0
     for word in reading.words:
-        if any(t.text in _CLAUSE_ENDS for t in reading.tokens[last : word.token]):
+        if any(t.text in ENDS for t in reading.tokens[last : word.token]):
             clauses.append(set())
         clauses[-1].add(word.load or word.base)
         last = word.token

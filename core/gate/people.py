@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from core.gate.lexicon import lemma
+from core.gate.phrases import ENDS
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
 
@@ -13,13 +14,17 @@ DAYS = frozenset(
     "september october november december".split()
 )
 _PLACES = frozenset({"in", "on", "at", "of", "the", "-", "through", "across", "around", "near", "into"})
-_CLAUSE_ENDS = frozenset({",", ".", "?", "!", ";", ":", "(", ")", "—"})
 _TURNING = frozenset({"by", "from", "receive", "get", "together", "both", "each"})
 
 
 def kind_of(q: Quantity) -> tuple[Fraction, str]:
     """Numbers match within a group: `twice` never stands for a count of 2, `50%` may stand for a half."""
     return q.value, "times" if q.form == "times" else "share" if q.form in ("part", "percent") else "count"
+
+
+def counterparts(other: Reading, q: Quantity) -> list[Quantity]:
+    """The numbers of another text that may answer to a number, in order."""
+    return [p for p in other.numbers if kind_of(p) == kind_of(q)]
 
 
 def actor_differs(a: list[Quantity], b: list[Quantity], stored: Reading, query: Reading) -> str:
@@ -68,9 +73,9 @@ def _owner(reading: Reading, q: Quantity, people: frozenset[str]) -> str:
 def _clause_names(reading: Reading, q: Quantity, people: frozenset[str]) -> list[str]:
     """The different names in a number's clause in order; empty where it is passive, which turns the order round."""
     first, last = q.first, q.last
-    while first and reading.tokens[first - 1].text not in _CLAUSE_ENDS:
+    while first and reading.tokens[first - 1].text not in ENDS:
         first -= 1
-    while last < len(reading.tokens) and reading.tokens[last].text not in _CLAUSE_ENDS:
+    while last < len(reading.tokens) and reading.tokens[last].text not in ENDS:
         last += 1
     words = [t.text.lower() for t in reading.tokens[first:last]]
     if any(w in _TURNING or lemma(w) in _TURNING for w in words):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from core.gate.lexicon import lemma
-from core.gate.people import kind_of
+from core.gate.people import counterparts
 from core.gate.phrases import ENDS, REACH, Words, differ, span, things_in
 from core.gate.quantities import Quantity
 from core.gate.reading import Reading
@@ -40,7 +40,7 @@ def _share_of(one: Reading, other: Reading) -> str:
     for q in one.numbers:
         if q.form not in ("part", "percent") or not _of_rest(one, q):
             continue
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         if mates and not any(_speaks_of_rest(other, p) for p in mates):
             return f"{q.value} is of the rest in one text only"
     return ""
@@ -58,7 +58,7 @@ def _grown(one: Reading, other: Reading) -> str:
     for q in one.numbers:
         if q.form not in ("percent", "part") or before(one, q) != "by":
             continue
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         grows = any(w.load == "increase" and w.sentence == one.sentence_of[q.first] for w in one.words)
         if mates and all(
             before(other, p) == "to" or (grows and before(other, p) != "by" and of(other, p)) for p in mates
@@ -84,7 +84,7 @@ def _off(one: Reading, other: Reading) -> str:
     for q in one.numbers:
         if q.form != "percent" or follows(one, q) != "off":
             continue
-        mates = [p for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = counterparts(other, q)
         if mates and all(follows(other, p) == "of" and other.tokens[p.first - 1].text.lower() == "for" for p in mates):
             return f"{q.value} is taken off in one text and what is paid in the other"
     return ""
@@ -97,7 +97,7 @@ def _another_part(one: Reading, other: Reading) -> str:
         if q.form not in ("part", "percent"):
             continue
         mine = _parts(one, q)
-        mates = [_parts(other, p) for p in other.numbers if kind_of(p) == kind_of(q)]
+        mates = [_parts(other, p) for p in counterparts(other, q)]
         if mine and mine <= known[1] and mates and all(m <= known[0] and differ(mine, m) for m in mates):
             return f"{q.value} are “{min(mine)}” in one text and “{min(mates[0])}” in the other"
     return ""

@@ -125,7 +125,7 @@ def letter(char: str) -> str | None:
         return "$" + char
     if "\U0001d400" <= char <= "\U0001d7cb":
         if any(kind in unicodedata.name(char, "") for kind in ("BOLD", "SCRIPT", "FRAKTUR", "DOUBLE-STRUCK")):
-            return None  # as `\\mathbf{v}` is no `v`
+            return None  # as `\mathbf{v}` is no `v`
         plain = unicodedata.normalize("NFKC", char)
         return "$" + plain if len(plain) == 1 and plain.isalpha() else None
     return None
